@@ -270,7 +270,7 @@ def test_an_unresolved_import_does_not_match_a_class_of_the_same_name(import_: s
     found = tree(files)
 
     assert [ancestor.source for ancestor in found.chain("A")] == [None]
-    assert [node.name for node in found.subtree("Base")] == ["Base"]
+    assert [node.name for node in found.below(["Base"])] == ["Base"]
 
 
 def test_the_chain_of_a_class_follows_its_first_base_classes_out_of_the_project() -> None:
@@ -287,13 +287,13 @@ def test_a_cycle_of_base_classes_terminates() -> None:
     found = tree({"m.py": "class A(B): ...\nclass B(A): ...\n"})
 
     assert [ancestor.class_name for ancestor in found.chain("m.A")] == ["m.B"]
-    assert [node.name for node in found.subtree("m.A")] == ["m.A", "m.B"]
+    assert [node.name for node in found.below(["m.A"])] == ["m.A", "m.B"]
 
 
 def test_a_subtree_lists_parents_before_children_and_each_class_once() -> None:
     text = "class A: ...\nclass B(A): ...\nclass C(A): ...\nclass D(B, C): ...\nclass E: ...\n"
 
-    assert [node.name for node in tree({"m.py": text}).subtree("m.A")] == ["m.A", "m.B", "m.C", "m.D"]
+    assert [node.name for node in tree({"m.py": text}).below(["m.A"])] == ["m.A", "m.B", "m.C", "m.D"]
 
 
 @pytest.mark.parametrize(

@@ -151,10 +151,7 @@ class ClassDefinition:
 
 @dataclass(frozen=True)
 class ClassNode:
-    """A class: its project-wide name, its bases, its file, its lines, and the interfaces that it is known to implement.
-
-    `parts` are its definitions and the additions to it, each as its file and its name there.
-    """
+    """A class: its project-wide name, bases, file, lines, known interfaces, and parts, each a file and a name there."""
 
     name: str
     bases: tuple[str, ...]
@@ -177,10 +174,7 @@ class ClassNode:
 
 
 class Member(NamedTuple):
-    """A method, attribute or config that a class defines, with its lines (1-based, inclusive).
-
-    `source` is its file, if that is another one than the class's.
-    """
+    """A method, attribute or config of a class, with its lines (1-based, inclusive) and its file if it is another."""
 
     name: str
     kind: str

@@ -20,16 +20,13 @@ from lore_etl.relations.packages import Packages, ScriptModules
 MAX_DEPTH = 64
 _DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
-_VERBS = {
-    ".rb": ("includes", "included"),
-    ".php": ("implements or uses", "implemented or used"),
-    ".dart": ("implements or mixes in", "implemented or mixed in"),
-}
+MIXING = (".rb", ".php", ".dart")  # files of languages in which the interfaces of a class may be mixins with members
 
 
 def verbs_of(source: str | None) -> tuple[str, str]:
-    """Return the words for a class that implements another one, and for the other one, in the terms of the language."""
-    return _VERBS.get(splitext(source or "")[1], ("implements", "implemented"))
+    """Return the words for a class that implements another one, and for the other one."""
+    is_mixing = str(source).endswith(MIXING)
+    return ("implements or mixes in", "implemented or mixed in") if is_mixing else ("implements", "implemented")
 
 
 class Hierarchy:
@@ -55,9 +52,6 @@ class Hierarchy:
             node = self.nodes[node.parent]
             found.append(Ancestor(class_name=node.name, source=node.source))
         return tuple(found)
-
-    def subtree(self, root: str, depth: int | None = None) -> list[ClassNode]:
-        return self.below([root], depth)
 
     def below(self, roots: Iterable[str], depth: int | None = None) -> list[ClassNode]:
         """Return these classes and their subclasses, or those down to a depth, parents before children, each once."""
@@ -133,11 +127,8 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     kinds = [(names.full[path, one.name], one.is_interface) for path in scripts for one in facts[path].classes]
     interfaces |= {name for name, is_interface in kinds if is_interface}
     interfaces -= {name for name, is_interface in kinds if not is_interface}  # merged declarations are a class
-    implementers = defaultdict[str, list[str]](list)
-    for interface, types in packages.implementers(nodes).items():
-        for type_ in types:
-            implementers[type_].append(interface)
-    unique = {node.name: _with_interfaces(node, interfaces, implementers[node.name]) for node in reversed(nodes)}
+    implemented = packages.implemented(nodes)
+    unique = {node.name: _with_interfaces(node, interfaces, implemented[node.name]) for node in reversed(nodes)}
     users = names.with_functions()
 
     def target(path: str, name: str) -> str | None:
@@ -178,9 +169,8 @@ class _Names:
 
         def home(path: str, name: str) -> str:
             """Return the file of a class; a stub or declaration describes that of its module, or of its package."""
-            folder = scripts.folder_typed_by(path)
-            others = [one for one in homes[name].values() if folder is not None and one.startswith(folder)]
-            others = [one for one in others if not one.endswith(".d.ts")]
+            inside = scripts.typed.get(path, ())
+            others = [one for one in homes[name].values() if one.startswith(inside) and not one.endswith(".d.ts")]
             return others[0] if len(others) == 1 else homes[name][_DESCRIBED.sub("", path)]
 
         places = {key: home(key[0], name) for key, name in preferred.items()}

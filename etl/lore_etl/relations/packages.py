@@ -80,20 +80,17 @@ class Packages:
 
     def classes(self) -> Iterator[ClassNode]:
         """Yield the classes, each once, with the bases of all its parts."""
-        bases: dict[str, dict[str, None]] = defaultdict(dict)
-        interfaces: dict[str, dict[str, None]] = defaultdict(dict)
-        lines: dict[str, tuple[int, int]] = {}
-        parts: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+        parts: dict[str, list[tuple[str, ClassDefinition]]] = defaultdict(list)
         own = [(found.path, found.definition, name) for found, name in self._shown.items()]
         for path, class_, name in (*own, *self._extended()):
-            lines.setdefault(name, class_.lines)
-            parts[name][path, class_.name] = None
-            bases[name].update(dict.fromkeys(self._resolved(path, class_, class_.bases)))
-            interfaces[name].update(dict.fromkeys(self._resolved(path, class_, class_.implements)))
-        for name, places in parts.items():
-            others = tuple(base for base in bases[name] if base != name)
-            found = tuple(places)
-            yield ClassNode(name, others, found[0][0], lines[name], tuple(interfaces[name]), found)
+            parts[name].append((path, class_))
+        for name, some in parts.items():
+            bases = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].bases))
+            bases.pop(name, None)
+            implements = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].implements))
+            places = dict.fromkeys((path, class_.name) for path, class_ in some)
+            path, first = some[0]
+            yield ClassNode(name, tuple(bases), path, first.lines, tuple(implements), tuple(places))
 
     def interfaces(self) -> set[str]:
         return {name for found, name in self._shown.items() if found.definition.is_interface}
@@ -110,8 +107,9 @@ class Packages:
         functions = [function for place in places for function in place]
         return functions[0] if len(functions) == 1 else None
 
-    def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
-        """Return the types by each Go interface; methods of one from elsewhere are unknown, so they embed it."""
+    def implemented(self, nodes: Iterable[ClassNode]) -> defaultdict[str, list[str]]:
+        """Return the Go interfaces of each type; methods of one from elsewhere are unknown, so the type embeds it."""
+        found = defaultdict[str, list[str]](list)
         methods: dict[str, set[str]] = defaultdict(set)
         for path, file in self._facts.items():
             for name in file.methods:
@@ -120,17 +118,17 @@ class Packages:
                     spelled = (method.replace(OWN_PACKAGE, package) for method in file.methods[name])
                     methods[self._shown[type_]].update(spelled)
         if not methods:
-            return {}
+            return found
         interfaces = self.interfaces() & methods.keys()
         own = {node.name: node for node in nodes if node.source and node.source.endswith(".go")}
         types = defaultdict[str, set[str]](set)
         for name in (methods.keys() | own.keys()) - interfaces:
             for method in _methods(name, methods, own):
                 types[method].add(name)
-        found = dict[str, list[str]]()
-        for interface in interfaces:
-            if required := _methods(interface, methods, own):
-                found[interface] = sorted(set.intersection(*(types.get(method, set()) for method in required)))
+        for interface in sorted(interfaces):
+            required = [types.get(method, set()) for method in _methods(interface, methods, own)]
+            for name in set.intersection(*required) if required else ():
+                found[name].append(interface)
         return found
 
     def _import_path(self, path: str) -> str:
@@ -317,6 +315,9 @@ class ScriptModules:
     def __init__(self, facts: Mapping[str, FileFacts]) -> None:
         self._scripts = {path for path, file in facts.items() if not file.family}
         self._packages = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:node"]
+        mains = ((folder, main) for folder, file in self._packages for main, _ in file.exports.values())
+        self.typed = {normpath(join(*place)): join(place[0], "") for place in mains if place[1].endswith(".d.ts")}
+        """The beginning of the paths of the package that a declaration file describes, by its path."""
         configs = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:tsconfig"]
         self._configs = sorted(configs, key=lambda config: -len(config[0]))  # the nearest first
 
@@ -330,12 +331,6 @@ class ScriptModules:
         places = (*self._by_paths(path, module), *self._by_package(module))
         found = [file for place in places for file in self._existing(place)]
         return found or (self._ending(module[2:]) if module.startswith(_ALIASES) else [])
-
-    def folder_typed_by(self, path: str) -> str | None:
-        """Return the beginning of the paths in the package whose types a file declares, if it does."""
-        named = ((folder, main) for folder, package in self._packages for main, _ in package.exports.values())
-        folders = (folder for folder, main in named if path.endswith(".d.ts") and normpath(join(folder, main)) == path)
-        return next((join(folder, "") for folder in folders), None)
 
     def _existing(self, target: str) -> list[str]:
         """Return the scripts at a path, which need not have its ending; TypeScript imports `x.ts` as `x.js`."""

@@ -8,7 +8,7 @@ from itertools import groupby, product
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy, verbs_of
+from lore_etl.relations.classes import MIXING, Hierarchy, verbs_of
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
@@ -171,8 +171,8 @@ def calls_fact(question: str, index: Index) -> Fact | None:
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
     below: dict[str, ClassNode] = {}
     for node in nodes:
-        below |= {one.name: one for one in tree.subtree(node.name)[1:] if not is_direct or node.name in one.bases}
-    parents = _names(last_part(node.name) for node in nodes if len(tree.subtree(node.name)) > 1)
+        below |= {one.name: one for one in tree.below([node.name])[1:] if not is_direct or node.name in one.bases}
+    parents = _names(last_part(node.name) for node in nodes if len(tree.below([node.name])) > 1)
     roots = parents or f"`{last_part(nodes[0].name)}`"
     places = _places(below.values())
     if not places:
@@ -188,8 +188,7 @@ def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) 
     found = {one.name: one for name, types in below.items() for one in types if name in one.implements}
     roots = _names(name for name, types in below.items() if any(name in one.implements for one in types))
     places = tuple(sorted(_places(found.values()), key=lambda place: is_test(place.source)))
-    verb = verbs_of(nodes[0].source)[1]
-    text = f"{roots} is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
+    text = f"{roots} is {verbs_of(nodes[0].source)[1]} by at least {counted(len(places), 'type')}: {_listed(places)}."
     return Fact(text, places[:MAX_NAMED]) if places else None
 
 
@@ -206,7 +205,7 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         places += [DefinedPlace(last_part(full), user.path, (user.line,) * 2, True) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
     below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
-    if below and len(tree.subtree(nodes[0].name)) > 1:
+    if below and len(tree.below([nodes[0].name])) > 1:
         texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
         places += below.places
     return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
@@ -249,8 +248,8 @@ def _lineage(name: str, tree: Hierarchy) -> list[str]:
     """Return a class and all its ancestors; interfaces, which bring no members, only of a class that extends none."""
     found = [name]
     for node in map(tree.nodes.__getitem__, found):  # which grows below
-        mixed = node.implements if verbs_of(node.source) != verbs_of(None) else ()
-        bases = [base for base in node.bases if base in mixed or base not in node.implements] or node.bases
+        interfaces = () if str(node.source).endswith(MIXING) else node.implements
+        bases = [base for base in node.bases if base not in interfaces] or node.bases
         found += [base for base in bases if base not in found]
     return found
 

@@ -121,7 +121,7 @@ def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
     found: dict[str, str] = {}
     for name in classes_in(text, hierarchy):
         above = [ancestor.class_name for ancestor in hierarchy.chain(name)]
-        below = [node.name for node in hierarchy.subtree(name)][1:]
+        below = [node.name for node in hierarchy.below([name])][1:]
         for other in above if asks_upwards else below:
             if source := hierarchy.nodes[other].source:
                 found.setdefault(source, other)  # a result is a file

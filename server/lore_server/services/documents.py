@@ -222,7 +222,8 @@ class DocumentService:
         mark = self._mark("classes", root, str(depth))
         at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, asked, functions) if asked else None
-        nodes = [] if functions else tree.subtree(name, depth) if name else _all_classes(tree, depth)
+        roots = [name] if name else sorted(one for one in tree.nodes if depth is None or not tree.nodes[one].bases)
+        nodes = [] if functions else tree.below(roots, depth)
         shown = {node.name for node in nodes}
         deeper = [sum(child not in shown for child in tree.children(node.name)) for node in nodes]
         rows = [paging.with_fields(node.record(), deeper=count) for node, count in zip(nodes, deeper, strict=True)]
@@ -240,23 +241,16 @@ class DocumentService:
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
         """Return the members that the class itself defines, each once with its lines, in the order of their files."""
         chunks = {path: self._index.catalogue.of_source(path)[::-1] for path, _ in node.parts}
-        found: list[records.MemberRecord] = []
+        found = []
         for one in self._index.catalogue.members(node):
-            holders = chunks[one.source or str(node.source)]
-            if id_ := next((chunk.id for chunk in holders if chunk.lines[0] <= one.lines[0]), ""):
-                place = {"source": one.source} if one.source else {}
-                found.append({"name": one.name, "kind": one.kind, "id": id_, "lines": list(one.lines), **place})
+            own = (chunk.id for chunk in chunks[one.source or str(node.source)] if chunk.lines[0] <= one.lines[0])
+            if id_ := next(own, ""):
+                record: records.MemberRecord = {"name": one.name, "kind": one.kind, "id": id_, "lines": list(one.lines)}
+                found.append(paging.with_fields(record, source=one.source))
         return found
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
-
-
-def _all_classes(tree: Hierarchy, depth: int | None) -> list[ClassNode]:
-    """Return all classes by name, or those down to a depth below the classes without a known base class."""
-    if depth is None:
-        return [tree.nodes[name] for name in sorted(tree.nodes)]
-    return tree.below((name for name in sorted(tree.nodes) if not tree.nodes[name].bases), depth)
 
 
 def _change(commits: Sequence[str]) -> str:
