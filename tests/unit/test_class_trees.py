@@ -118,6 +118,14 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
                             "import {Bare} from 'bare';\nimport {Shop as Other} from 'core';\nclass A extends Shop {}\n"
                             "class B extends Deep {}\nclass C extends Bare {}\nclass D extends Other {}\n",
     }, "A < Shop, B < Deep, Bare, C < Bare, D < Other, Deep, Shop"),
+    "global imports of C# are those of all files below": ({
+        "src/Usings.cs": "global using Rig.Masts;\n", "src/Masts/Mast.cs": "namespace Rig.Masts;\nclass Mast {}\n",
+        "src/Deck/Top.cs": "namespace Rig.Deck;\nclass Top : Mast {}\n", "test/Other.cs": "class Other : Mast {}\n",
+    }, "Other < Mast, Rig.Deck.Top < Rig.Masts.Mast, Rig.Masts.Mast"),
+    "bases of C# may depend on a condition": ({
+        "a.cs": "interface IHeld {}\ninterface ITied {}\npublic class Knot : IHeld\n#if TIES\n    , ITied\n#endif\n{\n"
+                "#if TIES\n    int x;\n#endif\n    void Tie() {}\n}\n",
+    }, "IHeld, ITied, Knot < IHeld ITied"),
     "the declarations of a package describe its classes": ({
         "package.json": '{"name": "oar", "main": "./index.js", "types": "typings/index.d.ts"}',
         "index.js": "const { Blade } = require('./lib/blade.js');\nexports.Blade = Blade;\n",

@@ -361,5 +361,6 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
     path = cleaned("/".join((*prefixes, _path(mark.text))))
     alias = cleaned(match["alias"][0].text) if "alias" in match else path.rpartition(".")[2]
     if path:
-        found.names.setdefault(f"* {path}" if "all" in match else alias, (path, None))
+        whole = f"{'**' if 'shared' in match else '*'} {path}"  # also for other files
+        found.names.setdefault(whole if "all" in match else alias, (path, None))
         found.uses += [(alias, mark.lines[0])] if "import" in match else []

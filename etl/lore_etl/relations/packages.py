@@ -68,6 +68,15 @@ class Packages:
             for path, file in self._facts.items()
             if file.family not in ("go", "rust")
         }
+        whole = defaultdict[str, list[str]](list)  # the packages that a file imports, or all files below a folder
+        for path, file in self._facts.items():
+            for local, (module, _) in file.imports.items():
+                if local.startswith("*"):
+                    whole[dirname(path) if local.startswith("**") else path].append(module)
+        self._whole = {
+            path: [module for place in (path, *_outer(path, "/")) for module in whole.get(place, ())]
+            for path in self._facts
+        }
         self._shown = self._names(taken)
         self._declared = {*self._shown.values(), *taken}
 
@@ -217,9 +226,8 @@ class Packages:
         yield from (_joined(space, name) for space in spaces)
         if file.family in NESTED:
             yield from (_joined(outer, name) for space in (package, *spaces) for outer in _outer(space))
-        for local, (module, _) in file.imports.items():
-            if local.startswith("* "):
-                yield from self._absolute(path, _joined(module, name))
+        for module in self._whole[path]:
+            yield from self._absolute(path, _joined(module, name))
         if file.family in GLOBAL or "." in name:
             yield from self._absolute(path, name)
 
@@ -275,10 +283,10 @@ def _joined(package: str, name: str) -> str:
     return f"{package}.{name}" if package and name else package or name
 
 
-def _outer(package: str) -> Iterator[str]:
-    while package:
-        package = package.rpartition(".")[0]
-        yield package
+def _outer(inner: str, separator: str = ".") -> Iterator[str]:
+    while inner:
+        inner = inner.rpartition(separator)[0]
+        yield inner
 
 
 def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:

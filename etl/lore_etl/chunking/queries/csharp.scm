@@ -1,9 +1,11 @@
 ;; language: C#
 ;; files: .cs
 ;; grammar: tree_sitter_c_sharp.language
+;; unknown: ^[ \t]*#if\b[^\n]*(?=\n\s{0,99},)|^[ \t]*#endif\b[^\n]*(?=\n\s{0,99}(?:[{)]|where\b))
 
 (using_directive) @import
 (using_directive name: (_) @alias [(identifier) (qualified_name)] @path) @import
+(using_directive "global" @shared [(identifier) (qualified_name)] @path @all) @import
 (using_directive [(identifier) (qualified_name)] @path @all) @import
 (file_scoped_namespace_declaration name: (_) @name) @package
 (namespace_declaration name: (_) @name) @scope
