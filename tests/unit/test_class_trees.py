@@ -122,6 +122,11 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "src/Usings.cs": "global using Rig.Masts;\n", "src/Masts/Mast.cs": "namespace Rig.Masts;\nclass Mast {}\n",
         "src/Deck/Top.cs": "namespace Rig.Deck;\nclass Top : Mast {}\n", "test/Other.cs": "class Other : Mast {}\n",
     }, "Other < Mast, Rig.Deck.Top < Rig.Masts.Mast, Rig.Masts.Mast"),
+    "the parts of a class of Kotlin for several platforms are one": ({
+        "common/Sail.kt": "package rig\nexpect class Sail : Cloth\nexpect object Wind\nexpect interface Held\n",
+        "jvm/Sail.kt": "package rig\ninternal actual class Sail : Cloth(), Held\n",
+        "js/Sail.kt": "package rig\ninternal actual class Sail : Cloth()\nactual object Wind\nactual interface Held\n",
+    }, "rig.Held, rig.Sail < Cloth rig.Held, rig.Wind"),
     "bases of C# may depend on a condition": ({
         "a.cs": "interface IHeld {}\ninterface ITied {}\npublic class Knot : IHeld\n#if TIES\n    , ITied\n#endif\n{\n"
                 "#if TIES\n    int x;\n#endif\n    void Tie() {}\n}\n",

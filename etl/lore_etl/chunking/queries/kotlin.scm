@@ -10,6 +10,9 @@
 (block_comment) @doc
 (line_comment) @doc
 
+(class_declaration (modifiers (platform_modifier) @partial) "interface" name: (_) @name) @interface
+(class_declaration (modifiers (platform_modifier) @partial) name: (_) @name) @class
+(object_declaration (modifiers (platform_modifier) @partial) name: (_) @name) @object
 (class_declaration "interface" name: (_) @name) @interface
 (class_declaration (modifiers (class_modifier) @_enum) name: (_) @name (#eq? @_enum "enum")) @enum
 (class_declaration name: (_) @name) @class
