@@ -55,7 +55,7 @@ def test_the_types_that_implement_an_interface_are_below_it_also_after_an_edit(a
 
 
 PARTS: dict[str, str | bytes] = {
-    "dock/clerk.go": "package dock\n\ntype Clerk struct{ name string }\n",
+    "dock/clerk.go": "package dock\n\ntype Clerk struct{ name string }\n\ntype Crane interface{ Lift() }\n",
     "dock/files.go": "package dock\n\nfunc (c *Clerk) File() {}\n",
     "src/Mast.cs": "namespace Rig {\n  partial class Mast {\n    void Raise() {}\n  }\n}\n",
     "src/Mast.Sails.cs": "namespace Rig {\n  partial class Mast {\n    void Furl() {}\n    void Raise() {}\n  }\n}\n",
@@ -64,11 +64,11 @@ PARTS: dict[str, str | bytes] = {
     "Cargo.toml": '[package]\nname = "sea"\n',
     "src/lib.rs": "pub struct Wave;\nimpl Wave {\n    pub fn rise(&self) {}\n}\nmod fall;\n",
     "src/fall.rs": "use crate::Wave;\nimpl Wave {\n    pub fn fall(&self) {}\n}\n",
-    "Sources/Buoy.swift": "struct Buoy {\n    func ring() {}\n}\n",
+    "Sources/Buoy.swift": "struct Buoy {\n    func ring() {}\n    typealias Tone = Int\n}\n",
     "Sources/Buoy+Light.swift": "extension Buoy {\n  func flash() {}\n}\nextension String {\n  func shout() {}\n}\n",
     "lib/lock.rb": "class Lock\n  def open; end\n  def open!; end\n  def self.open?; end\nend\n",
     "lib/hatch.ex": "defmodule Hatch do\n  def open!(x), do: x\n  defp open?(x), do: x\nend\n",
-    "net.hpp": "class Net {\n  void cast();\n};\n",
+    "net.hpp": "class Net {\n  void cast();\n  int size;\n};\n",
     "net.cpp": '#include "net.hpp"\nvoid Net::cast() {}\nvoid Net::haul() {}\n',
 }
 
@@ -82,8 +82,9 @@ PARTS: dict[str, str | bytes] = {
         ("Wave", [".rise  method, lines 3", ".fall  method, src/fall.rs:3"]),
         ("Lock", [".open  method, lines 2", ".open!  method, lines 3", ".open?  method, lines 4"]),
         ("Hatch", [".open!  method, lines 2", ".open?  method, lines 3"]),
-        ("Buoy", [".ring  method, lines 2", ".flash  method, Sources/Buoy+Light.swift:2"]),
-        ("Net", [".cast  attribute, lines 2", ".haul  method, net.cpp:3"]),
+        ("Buoy", [".ring  method, lines 2", ".Tone  type, lines 3", ".flash  method, Sources/Buoy+Light.swift:2"]),
+        ("Net", [".cast  method, lines 2", ".size  attribute, lines 3", ".haul  method, net.cpp:3"]),
+        ("dock.Crane", [".Lift  method, lines 5"]),
     ],
 )
 def test_the_members_of_a_class_are_those_of_all_its_parts_also_in_other_files(

@@ -287,6 +287,7 @@ def test_a_change_affects_users_and_subclasses(question: str) -> None:
         ("name", "@rename\n# a name\ndef name(self):\n    return 1", 3),
         ("$el", "    @query('x')\n    $el: Element", 2),
         ("Shape.area", "  # the area\n  alias size area", 2),
+        ("Shape.area", "  /** Return it:\n    int a = shape->area();\n  */\n  int area() const;", 4),
         ("absent", "attr_reader :one\nabsentee", 1),
     ],
 )

@@ -127,6 +127,11 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "jvm/Sail.kt": "package rig\ninternal actual class Sail : Cloth(), Held\n",
         "js/Sail.kt": "package rig\ninternal actual class Sail : Cloth()\nactual object Wind\nactual interface Held\n",
     }, "rig.Held, rig.Sail < Cloth rig.Held, rig.Wind"),
+    "names of C++ may come from a namespace that a file uses": ({
+        "rig.hpp": "namespace rig::deck {\nclass Mast {};\nclass Boom {};\n}\n", "mast.hpp": "class Mast {};\n",
+        "a.cpp": "using namespace rig::deck;\nclass A : public Boom {};\n",
+        "b.cpp": "using rig::deck::Mast;\nclass B : public Mast {};\n",
+    }, "A < rig.deck.Boom, B < rig.deck.Mast, Mast, rig.deck.Boom, rig.deck.Mast"),
     "bases of C# may depend on a condition": ({
         "a.cs": "interface IHeld {}\ninterface ITied {}\npublic class Knot : IHeld\n#if TIES\n    , ITied\n#endif\n{\n"
                 "#if TIES\n    int x;\n#endif\n    void Tie() {}\n}\n",
@@ -371,6 +376,8 @@ def implemented(files: Mapping[str, str]) -> dict[str, set[str]]:
         ("a.kt", "interface I\ninterface J : I\nopen class B\nclass A : B(), I\n"),
         ("a.php", "<?php\ninterface I {}\ninterface J extends I {}\ntrait M {}\nclass B {}\n"
          "class A extends B implements I { use M; }\n"),
+        ("a.ex", "defprotocol I do\nend\ndefmodule A do\n  use B\nend\ndefimpl I, for: A do\nend\n"),
+        ("b.ex", "defmodule I do\nend\ndefmodule A do\n  use B\n  @behaviour I\nend\n"),
         ("a.rb", "module I; end\nclass B; end\nclass A < B\n  include I\nend\n"),
         ("a.swift", "protocol I {}\nprotocol J: I {}\nclass B {}\nclass A: B {}\nextension A: I {}\n"),
         ("a.scala", "trait I\ntrait J extends I\nclass B\nclass A extends B with I\n"),

@@ -14,7 +14,7 @@ KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
 _FUNCTIONS = frozenset({"function", "macro"})
 _INTERFACES = frozenset({"interface", "protocol", "trait"})
-_MEMBER_KINDS = {"variable": "attribute", "attribute": "attribute", "config": "config"}
+_MEMBER_KINDS = {"variable": "attribute", "attribute": "attribute", "config": "config", "type": "type"}
 _NAMED = re.compile(r"(?!(?:chan|map|func|struct|interface)\b)\w+\s+(\S.*)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+)?")
 _ALIASES = {"byte": "uint8", "rune": "int32"}
@@ -63,7 +63,7 @@ def _definition(item: Item, language: CodeLanguage) -> Definition:
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:
     for item in items:
-        if item.kind in ("variable", "global", "key"):
+        if item.kind in ("variable", "declaration", "global", "key"):
             yield from (Symbol(name, *item.lines) for name in item.names)
         yield from _symbols(item.inner)
 

@@ -141,7 +141,8 @@ def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
 def shown_line(place: DefinedPlace, lines: Sequence[str]) -> int:
     """Return the line that defines the name; of a use, that of a call or else of the name, as it may be an import."""
     first, last, name = *place.lines, re.escape(last_part(place.name))
-    word, comment = re.compile(rf"(?<![\w$]){name}(?![\w$])"), re.compile(COMMENT)
+    no_call = "" if place.is_use else "(?<!->)"
+    word, comment = re.compile(rf"(?<![\w$]){no_call}{name}(?![\w$])"), re.compile(COMMENT)
     some = lines[first - 1 : None if place.is_use else last]
     named = [(n, text) for n, text in enumerate(some, start=first) if word.search(text)]
     if not place.is_use:

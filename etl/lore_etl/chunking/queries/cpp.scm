@@ -11,6 +11,8 @@
 ;; unknown: ^[ \t]*Q_[A-Z_]+(?:\([^()\n]*\))?;?[ \t]*$|\bQ_SLOTS\b|\bQ_SIGNALS\s*:
 
 (preproc_include) @import
+(using_declaration "namespace" [(identifier) (qualified_identifier)] @path @all) @import
+(translation_unit (using_declaration (qualified_identifier) @path) @import)
 (comment) @doc
 
 (namespace_definition name: (_) @name) @scope
@@ -39,12 +41,15 @@
 
 (preproc_def name: (_) @name) @variable
 (enumerator name: (_) @name) @variable
+(field_declaration declarator: (function_declarator declarator: [(field_identifier) (operator_name)] @name)) @declaration
+(field_declaration declarator: (_ (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @declaration
 (field_declaration declarator: (field_identifier) @name) @variable
 (field_declaration declarator: (_ (field_identifier) @name)) @variable
 (field_declaration declarator: (_ (_ (field_identifier) @name))) @variable
 (field_declaration declarator: (_ (_ (_ (field_identifier) @name)))) @variable
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @variable
 (field_declaration declarator: (_ (function_declarator declarator: (_) @name))) @variable
+(field_declaration_list (declaration declarator: (function_declarator declarator: (_) @name)) @declaration)
 (declaration declarator: (identifier) @name) @variable
 (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable
 (declaration declarator: (init_declarator declarator: (_ declarator: (identifier) @name))) @variable

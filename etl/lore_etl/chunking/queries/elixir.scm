@@ -12,16 +12,16 @@
 
 (call target: (identifier) @_module (arguments . (alias) @name) (do_block) (#eq? @_module "defmodule")) @module
 (call target: (identifier) @_module (arguments . (alias) @name) (do_block) (#eq? @_module "defprotocol")) @protocol
-(call target: (identifier) @_impl (arguments . (alias) @base (keywords (pair value: (alias) @name))) (do_block)
+(call target: (identifier) @_impl (arguments . (alias) @base @implements (keywords (pair value: (alias) @name))) (do_block)
   (#eq? @_impl "defimpl")) @extension
-(call target: (identifier) @_impl (arguments . (alias) @base (keywords (pair value:
+(call target: (identifier) @_impl (arguments . (alias) @base @implements (keywords (pair value:
   (list (alias) @name ("," (alias) @name)*)))) (do_block) (#eq? @_impl "defimpl")) @extension
-(call target: (identifier) @_impl (arguments . (alias) @base .) (do_block) (#eq? @_impl "defimpl"))
+(call target: (identifier) @_impl (arguments . (alias) @base @implements .) (do_block) (#eq? @_impl "defimpl"))
 (call target: (identifier) @_module (arguments . [(call) (dot) (identifier) (atom) (unary_operator)]) (do_block) @anonymous
   (#any-of? @_module "defmodule" "defprotocol" "defimpl"))
 (call target: (identifier) @_impl (arguments . (alias)) (do_block) @anonymous (#eq? @_impl "defimpl"))
 (call target: (identifier) @_use (arguments . (alias) @base) (#eq? @_use "use"))
-(unary_operator operand: (call target: (identifier) @_behaviour (arguments . (alias) @base) (#eq? @_behaviour "behaviour")))
+(unary_operator operand: (call target: (identifier) @_behaviour (arguments . (alias) @base @implements) (#eq? @_behaviour "behaviour")))
 
 (call target: (identifier) @_def (arguments . (call target: (identifier) @name))
   (#match? @_def "^def(p|macro|macrop|delegate|guard|guardp|n|np)?$")) @function

@@ -14,7 +14,7 @@
 (field_declaration_list (field_declaration !name type: (_) @base))
 (interface_type (type_elem . [(type_identifier) (qualified_type) (generic_type)] @base .))
 (field_declaration name: (_) @name) @variable
-(method_elem name: (_) @name parameters: (_) @parameters result: (_)? @result) @variable
+(method_elem name: (_) @name parameters: (_) @parameters result: (_)? @result) @declaration
 
 (function_declaration name: (_) @name) @function
 (method_declaration receiver: (parameter_list (parameter_declaration type: (_) @owner)) name: (_) @name

@@ -22,7 +22,7 @@
 (init_declaration "init" @name) @function
 (subscript_declaration "subscript" @name) @function
 (typealias_declaration name: (type_identifier) @name) @type
-(protocol_function_declaration name: (simple_identifier) @name) @variable
+(protocol_function_declaration name: (simple_identifier) @name) @declaration
 (protocol_property_declaration name: (pattern bound_identifier: (_) @name)) @variable
 (associatedtype_declaration name: (_) @name) @variable
 (property_declaration name: (pattern bound_identifier: (_) @name)) @variable
