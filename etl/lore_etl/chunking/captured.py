@@ -315,7 +315,6 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
     unnamed = {
         mark
         for match in matches
-        if not match.keys().isdisjoint(_UNNAMED)
         for kind in match.keys() & _UNNAMED
         if not any(clean(mark.text) for mark in match.get("name", ()))
         for mark in match[kind]

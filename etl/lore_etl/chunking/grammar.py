@@ -56,9 +56,8 @@ def _definition(item: Item, language: CodeLanguage) -> Definition:
     if item.kind in KEYED_KINDS or (language.is_script and item.kind not in CLASS_KINDS):
         class_name = None
     kind = "method" if item.kind == "function" and class_name else item.kind
-    first, last = item.lines
     names = tuple(dict.fromkeys(map(unmarked, item.names)))
-    return Definition(item.name, kind, first, last, children, names, class_name)
+    return Definition(item.name, kind, *item.lines, children, names, class_name)
 
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:

@@ -167,8 +167,7 @@ class _Names:
         for (path, _), name in preferred.items():
             homes[name].setdefault(_DESCRIBED.sub("", path), path)
 
-        def home(path: str, name: str) -> str:
-            """Return the file of a class; a stub or declaration describes that of its module, or of its package."""
+        def home(path: str, name: str) -> str:  # a stub or declaration describes the class of its module or package
             inside = scripts.typed.get(path, ())
             others = [one for one in homes[name].values() if one.startswith(inside) and not one.endswith(".d.ts")]
             return others[0] if len(others) == 1 else homes[name][_DESCRIBED.sub("", path)]

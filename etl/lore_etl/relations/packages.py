@@ -39,8 +39,9 @@ class Packages:
     """The classes of all files that belong to a family. `taken` are the names that other classes use."""
 
     def __init__(self, facts: Mapping[str, FileFacts], taken: Collection[str]) -> None:
-        self._facts = {path: file for path, file in facts.items() if file.family and not _is_manifest(file)}
-        self._manifests = [(dirname(path), file) for path, file in sorted(facts.items()) if _is_manifest(file)]
+        self._facts = {path: one for path, one in facts.items() if one.family and not one.family.startswith(MANIFEST)}
+        manifests = (path for path in sorted(facts) if facts[path].family.startswith(MANIFEST))
+        self._manifests = [(dirname(path), facts[path]) for path in manifests]
         modules = [(folder, file.package) for folder, file in self._manifests if file.family == f"{MANIFEST}go"]
         self._modules = [(module.replace("/", ".") + ".", folder.replace("/", ".")) for folder, module in modules]
         self._package = {path: self._package_of(path) for path in self._facts}
@@ -274,10 +275,6 @@ class Packages:
         return f"{folder.removeprefix('/')}:{''.join(f'.{part}' for part in parts)}"
 
 
-def _is_manifest(file: FileFacts) -> bool:
-    return file.family.startswith(MANIFEST)
-
-
 def _joined(package: str, name: str) -> str:
     """Join two dotted names; the first part of a crate ends with a colon."""
     return f"{package}.{name}" if package and name else package or name
@@ -318,14 +315,13 @@ _ENDINGS = (
 
 
 class ScriptModules:
-    """The scripts of a project and the manifests that name them."""
+    """The scripts of a project and the manifests that name them; `typed` are packages by their file of declarations."""
 
     def __init__(self, facts: Mapping[str, FileFacts]) -> None:
         self._scripts = {path for path, file in facts.items() if not file.family}
         self._packages = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:node"]
         mains = ((folder, main) for folder, file in self._packages for main, _ in file.exports.values())
         self.typed = {normpath(join(*place)): join(place[0], "") for place in mains if place[1].endswith(".d.ts")}
-        """The beginning of the paths of the package that a declaration file describes, by its path."""
         configs = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:tsconfig"]
         self._configs = sorted(configs, key=lambda config: -len(config[0]))  # the nearest first
 
