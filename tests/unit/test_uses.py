@@ -145,6 +145,15 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (3, 1), "Boat.swift:sail": (1, 3)},
     ),
+    "ruby within its modules": (
+        {
+            "throttle.rb": "module Sea\n  class Port\n    class Gate\n    end\n    class Limit\n    end\n  end\nend\n",
+            "other.rb": "module Lake\n  class Gate\n  end\nend\nclass Limit\nend\n",
+            "user.rb": "module Sea\n  class Port\n    class Plan\n      def f\n        Gate.new(Limit)\n"
+            "      end\n    end\n  end\nend\n",
+        },
+        {"Sea.Port.Gate": (1, 5)},
+    ),
     "ruby": (
         {
             "boat.rb": "module Sea\n  class Boat\n  end\nend\n",

@@ -16,6 +16,7 @@ MANIFEST = "manifest:"  # prefix of the family of a file that names a whole proj
 GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
 NESTED = frozenset({"c", "csharp"})  # a namespace sees the classes of those around it
 EXTENDED = frozenset({"elixir", "swift"})  # a project can add bases to a class from elsewhere
+MAX_SCOPES = 20  # classes of a file in which a name may be looked up
 MAX_EMBEDDED = 200  # types that a type embeds, directly or not
 _ELSEWHERE = {
     "error": "Error()(string)",
@@ -111,8 +112,11 @@ class Packages:
         if name.rpartition(".")[2] not in self._last_names and name.partition(".")[0] not in file.imports:
             return None
         inner = [class_.name for class_ in file.classes if class_.name.endswith(f".{name}")]
-        if found := self._find(path, "", inner[0] if len(inner) == 1 else name):
-            return self._shown[found]
+        is_scoped = file.family in GLOBAL and 0 < len(file.classes) <= MAX_SCOPES  # in which class is not recorded
+        scopes = [f"{class_.name}." for class_ in file.classes] if is_scoped else [""]
+        found = {self._find(path, scope, inner[0] if len(inner) == 1 else name) for scope in scopes} - {None}
+        if len(found) == 1 and (class_found := found.pop()):
+            return self._shown[class_found]
         places = (self._functions.get((file.family, key), ()) for key in dict.fromkeys(self._keys(path, name)))
         functions = [function for place in places for function in place]
         return functions[0] if len(functions) == 1 else None
@@ -127,8 +131,6 @@ class Packages:
                     package = self._import_path(path)
                     spelled = (method.replace(OWN_PACKAGE, package) for method in file.methods[name])
                     methods[self._shown[type_]].update(spelled)
-        if not methods:
-            return found
         interfaces = self.interfaces() & methods.keys()
         own = {node.name: node for node in nodes if node.source and node.source.endswith(".go")}
         types = defaultdict[str, set[str]](set)

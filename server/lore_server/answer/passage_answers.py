@@ -204,10 +204,8 @@ class PassageAnswers:
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
 
-        citations = [
-            definition_citation(n, place, chunks[place.source], lines[place.source])
-            for n, place in enumerate(fact.places, start=1)
-        ]
+        places = enumerate(fact.places, start=1)
+        citations = [definition_citation(n, one, chunks[one.source], lines[one.source]) for n, one in places]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
 
