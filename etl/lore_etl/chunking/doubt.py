@@ -64,5 +64,4 @@ def _doubt(error: Node, owner: Node, is_inside: bool, statement: Node | None) ->
         return error.start_byte, owner.end_byte
     name = owner.child_by_field_name("name")
     is_before = name is not None and error.start_byte < name.start_byte  # an annotation there changes nothing
-    is_directive = error.child_count > 0 and all(child.type.startswith("#") for child in error.children)  # such as #if
-    return None if is_before or is_directive else owner.byte_range
+    return None if is_before else owner.byte_range
