@@ -4,8 +4,6 @@ They show each view on a desk and on a phone, the search in the dark theme, a ru
 an answer.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Test accessibility (axe-core), layout shifts, phones, both themes, and that no other host is contacted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Show a cited answer and a class tree as MCP Apps, with results of a real server in a host's sandbox."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ask a question in the page, and follow the citations of the answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

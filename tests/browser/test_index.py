@@ -1,7 +1,5 @@
 """Use the index in the page: build it with progress, cancel, reload, delete, and see the report of a build."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import re

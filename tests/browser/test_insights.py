@@ -1,7 +1,5 @@
 """Follow up on an answer, save it, judge its sources, and see what was asked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

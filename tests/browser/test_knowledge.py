@@ -1,7 +1,5 @@
 """Find, read, write, compare and revert knowledge in the page; hostile documents are shown as text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A page that is open all day: it recovers by itself, follows what others do, and says what it waits for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

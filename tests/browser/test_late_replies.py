@@ -1,7 +1,5 @@
 """A reply that was computed before the index changed, and arrives later, never replaces the newer state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

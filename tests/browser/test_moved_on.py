@@ -1,7 +1,5 @@
 """A reply that arrives after the reader has moved on changes nothing that is shown by then."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Read files: tickets and guides rendered, code in colour, lines to copy and to link to, and very long files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Search in the page: while typing, with the keyboard, with filters, with explained scores."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

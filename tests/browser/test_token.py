@@ -1,7 +1,5 @@
 """Test that the page of a server open to other machines contains no token and asks for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from playwright.sync_api import Browser, Route, expect

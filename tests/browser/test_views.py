@@ -1,7 +1,5 @@
 """Test the class tree, a file with its chunks, the health view, deep links and errors."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

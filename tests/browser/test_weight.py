@@ -1,7 +1,5 @@
 """The page is light: few requests, compressed, and nothing is transferred again when it is loaded again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect

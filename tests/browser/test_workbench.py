@@ -1,7 +1,5 @@
 """What a person does with the page all day: read beside results, see what an agent sees, review what agents wrote."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Adopt knowledge with `lore knowledge adopt`: it is shown first and used only after a confirmation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clients that show MCP Apps get an app with an answer and a class tree; all others get neither it nor its data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Test `lore mcp` between an agent and the owner: it is small and fast, and survives the death of an owner."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Break and repair the model configuration while an owner runs: no command needs `lore stop`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

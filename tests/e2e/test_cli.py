@@ -1,7 +1,5 @@
 """Test the command line: options before or after the command, JSON on standard output, exit codes."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import tomllib

@@ -1,7 +1,5 @@
 """The suite starts in a clone with any name and place: `lore`, spaces, other letters, below a symlink."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Test the skill, the subagent and the hook that `lore install --skill` writes in the user's folder of a client."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Run the official MCP conformance suite, an npm package, against `lore serve`. `make conformance` installs it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Test `lore doctor`, which runs every check even if parts of Lore are broken."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Run every command in the documentation, or check it without running it, and compare the output with the page."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Run `lore eval` and `lore tune` with the real model, and check their output and exit codes."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from functools import partial

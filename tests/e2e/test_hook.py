@@ -1,7 +1,5 @@
 """Run `lore hook session-start` as an agent does: without a terminal, with servers in other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Use a hostile project: Lore reads, writes, runs and contacts nothing outside it, and escapes its text."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

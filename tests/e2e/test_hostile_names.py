@@ -1,7 +1,5 @@
 """Use a project whose names and texts contain escape sequences: no command prints them unescaped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Follow an answer and a job as server-sent events over a real connection."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

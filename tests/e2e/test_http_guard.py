@@ -1,7 +1,5 @@
 """Test from outside that each route of `lore serve` applies each access rule."""
 
-from __future__ import annotations
-
 import html
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Test that Lore never runs modules of a project, whatever their names and the value of `PYTHONPATH`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Run `lore init` and `init_project` as users and agents do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

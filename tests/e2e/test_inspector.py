@@ -3,8 +3,6 @@
 `make inspector` installs it; without npm the tests are skipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

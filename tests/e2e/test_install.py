@@ -1,7 +1,5 @@
 """Test `lore install`, which adds an entry to the client's file or reports why it cannot."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

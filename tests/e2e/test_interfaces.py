@@ -1,7 +1,5 @@
 """Make the same calls through every interface and compare the results."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Test knowledge with the whole program: two homes, two agents, the command line, HTTP."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

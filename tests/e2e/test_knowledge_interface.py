@@ -1,7 +1,5 @@
 """Run the interface tests of the earlier server's specification ("Testing Strategy") with the official MCP client."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Let many agents use one index while some sync, one edits, and owners are killed."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """One server for many projects: each at its own path, one question over all, and those that fail are named."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

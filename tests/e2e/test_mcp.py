@@ -1,7 +1,5 @@
 """Test all of MCP with the real program: over pipes and HTTP, in protocol 2026-07-28 and the previous version."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

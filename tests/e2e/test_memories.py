@@ -1,7 +1,5 @@
 """Use the same memories through the official client over HTTP, the HTTP API and the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Clients see a consistent history while files are edited and synced, and owners are killed and replaced."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

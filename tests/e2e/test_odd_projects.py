@@ -1,7 +1,5 @@
 """Search projects with little or no text to find."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

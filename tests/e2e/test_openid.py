@@ -1,7 +1,5 @@
 """Tokens of an OpenID provider: signature, issuer, audience and time count, and groups decide the projects."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Test the owner process of an index: it is found, started, replaced and stopped, and serves every command."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """Send arbitrary data to the owner's socket: at worst it ends the connection that sent it."""
 
-from __future__ import annotations
-
 import json
 import socket
 import tempfile

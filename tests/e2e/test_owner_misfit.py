@@ -1,7 +1,5 @@
 """Test commands and agents with different configurations: none ends an owner that another one needs."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

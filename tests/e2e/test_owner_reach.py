@@ -1,7 +1,5 @@
 """Find, stop and replace an owner from every shell, whatever happens to its note, socket or index."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

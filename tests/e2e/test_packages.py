@@ -1,7 +1,5 @@
 """Index real packages without an error, compare every line, and find exact names first."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Run the commands as on macOS and Windows, with the platform that Lore's modules see replaced."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

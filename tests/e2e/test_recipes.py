@@ -1,7 +1,5 @@
 """The recipes of the documentation for CI and for a backup, run in a repository with a folder as the target."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

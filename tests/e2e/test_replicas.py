@@ -1,7 +1,5 @@
 """Replicas of a published index: whole snapshots, swapped without a failed request, and never an older one."""
 
-from __future__ import annotations
-
 import logging
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every route and tool, with no token and with each kind of token: refused or admitted as documented."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

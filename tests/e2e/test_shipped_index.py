@@ -1,7 +1,5 @@
 """Use a cloned project with a crafted `.lore/`: no command touches anything outside the project."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Test `lore mcp` over its pipes: it starts fast, prints only messages, and answers every request."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

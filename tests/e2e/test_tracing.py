@@ -1,7 +1,5 @@
 """Spans for OpenTelemetry: sent only if the environment names a collector, below those of clients, without texts."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import sys

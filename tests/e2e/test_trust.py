@@ -1,7 +1,5 @@
 """Test `lore trust` and the treatment of requested settings by other commands, with the real program."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -3,8 +3,6 @@
 docs/compatibility.md lists the tests for each requirement.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

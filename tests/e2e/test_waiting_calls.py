@@ -1,7 +1,5 @@
 """Test that every interface answers searches while many answers wait for a model that hangs."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator, Callable

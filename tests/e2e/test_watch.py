@@ -1,7 +1,5 @@
 """Test that the owner notices changed files, syncs a few automatically, and reports the others in replies."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Deliveries of GitHub and GitLab start a pull and a sync, and decide nothing but that now is the time."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Install Lore in empty environments and homes, and use it outside the source tree."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The model is compiled like any other. Then each weight is replaced by its positi
 model's package, which ONNX Runtime maps into memory.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Return the list of every extension that Lore reads, from the registry of languages and sources."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from lore_etl.chunking.code_languages import PLAIN_LANGUAGES, code_languages

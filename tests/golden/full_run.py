@@ -3,8 +3,6 @@
 Some tests measure times, which others disturb. Tests that fail are run once more, alone, and the record names them.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import subprocess

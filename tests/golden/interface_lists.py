@@ -1,7 +1,5 @@
 """Return the lists of routes, tools and commands, from the contract and from the command line itself."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Describe what is found in the sample of each language: `tests/golden/languages/NAME.*` and `NAME.outline.json`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

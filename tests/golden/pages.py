@@ -1,7 +1,5 @@
 """Fill in the generated parts of the documentation, which are between two comments: `<!-- generated: NAME -->`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

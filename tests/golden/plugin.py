@@ -4,8 +4,6 @@ The checkout is its own marketplace: `/plugin marketplace add FOLDER`, then `/pl
 is a folder of it: `gemini extensions install FOLDER/extension`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

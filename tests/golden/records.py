@@ -4,8 +4,6 @@ It is a stub, beside a module without classes, because only mypy needs the types
 start of every command.
 """
 
-from __future__ import annotations
-
 import keyword
 from collections.abc import Iterator
 from pathlib import Path

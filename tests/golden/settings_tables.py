@@ -1,7 +1,5 @@
 """Return the tables of keys of the configuration, from the settings and from the policy of what a project may set."""
 
-from __future__ import annotations
-
 import json
 
 from lore_etl.config.policy import rules

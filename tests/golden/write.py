@@ -1,7 +1,5 @@
 """Regenerate the golden files, such as the list of tools and the types of the replies: `make golden`. Read the diff."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Run an agent with the tools of projects: the official MCP client over standard input and output."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A host of MCP Apps as version 2026-01-26 of their specification describes it, in a browser without a network."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Open the page of a real `lore serve` in a real Chromium. Every complaint of the browser fails the test."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

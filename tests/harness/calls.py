@@ -1,7 +1,5 @@
 """Call operations on an application in this process, as an interface would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run a real Chroma server (`chroma run`), with a proxy that records and refuses requests and can use TLS."""
 
-from __future__ import annotations
-
 import datetime
 import http.client
 import ipaddress

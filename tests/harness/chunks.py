@@ -1,7 +1,5 @@
 """Make chunks and candidates by hand, for tests of ranking."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, chunk_id

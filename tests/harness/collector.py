@@ -1,7 +1,5 @@
 """A collector of OpenTelemetry on this machine, which decodes what it receives."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

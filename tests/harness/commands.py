@@ -4,8 +4,6 @@ The import takes most of the time of a short process, and the tests start hundre
 `start_lore` or `PYTHONPATH` start the command without the parent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

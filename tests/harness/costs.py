@@ -1,7 +1,5 @@
 """Measure what a call costs in a process of its own, so that nothing else counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

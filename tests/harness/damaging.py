@@ -1,7 +1,5 @@
 """Damage files as failing disks and other programs do."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from contextlib import closing

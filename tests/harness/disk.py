@@ -1,7 +1,5 @@
 """Choose the disk for temporary folders: hundreds of indexes would wait for a real disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

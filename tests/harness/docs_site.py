@@ -1,7 +1,5 @@
 """A documentation site on this machine, with validators, robots.txt, and answers that replace the next ones."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Read the documentation as data: code blocks, their commands, and the output shown for each command."""
 
-from __future__ import annotations
-
 import html
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Write sets of judged questions to disk."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

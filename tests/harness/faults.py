@@ -4,8 +4,6 @@ It sees each call to libc of Lore, SQLite, Chroma, tantivy and git, but no write
 does for itself (`fwrite`). A kill loses nothing that was written; tests.harness.power_cut loses what was not synced.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import mmap

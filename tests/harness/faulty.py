@@ -1,7 +1,5 @@
 """Writes that tests run with a fault at each call: to the knowledge folder, and of one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lore_etl.core.atomic import write_atomically

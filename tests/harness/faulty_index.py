@@ -1,7 +1,5 @@
 """Writes of an index that tests run with a fault at each call."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands that talk to a server and write files, which tests run with a fault at each call."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Build a project with the folder layout of the framework: `.ce/`, PRPs, patterns, memories, rules."""
 
-from __future__ import annotations
-
 TOPICS = ("error handling", "job isolation", "validation gates", "cache expiry", "tool naming")
 INDEX = ".ce/syntropy-index.json"
 _SIDES = {

@@ -3,8 +3,6 @@
 Each edit replaces a file by its next version, and the text contains the version, so each passage tells its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

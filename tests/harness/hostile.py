@@ -1,7 +1,5 @@
 """Create a hostile project, and the files around it that must stay unchanged."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -2,8 +2,6 @@
 without certificates, which take longer to load than a reply to arrive.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import httpx2

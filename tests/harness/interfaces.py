@@ -1,7 +1,5 @@
 """Call every interface of the real program from outside: the command line, MCP over stdio and HTTP, the HTTP API."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Serve HTTP on a free port of this machine, for the simulated services."""
 
-from __future__ import annotations
-
 import ssl
 import sys
 import threading

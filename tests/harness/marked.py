@@ -1,7 +1,5 @@
 """Find the tests that name in a marker what they prove, and write the part of a page that follows from them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ It stores each memory, does not recognise duplicates, and fails on request: `POS
 faults of the next calls, `GET /control` returns the stored memories and the received requests.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Run a local HTTP server that speaks the wire format of an answer model, for the real client libraries."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

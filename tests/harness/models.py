@@ -1,7 +1,5 @@
 """Provide the real model, loaded once, and a fast, deterministic stand-in that passes the same tests."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache

@@ -3,8 +3,6 @@
 `python -m tests.harness.neighbours BEHAVIOUR PORT` serves until its standard input ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

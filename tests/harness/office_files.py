@@ -1,7 +1,5 @@
 """Build small documents: PDF by hand, Office files by their library, EPUB by zipfile."""
 
-from __future__ import annotations
-
 import io
 import re
 import tempfile

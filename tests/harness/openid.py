@@ -1,7 +1,5 @@
 """An OpenID provider on this machine, which publishes its keys and signs tokens with any claims."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A test forks these steps, and the compilations, from one process, because importing torch takes longer than all of them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """List, stop and kill the owners that tests start."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Enforce file permissions in tests that run as root, by running them as another user."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Documents that try to instruct a model, to end their fence, or to lead a reader elsewhere."""
 
-from __future__ import annotations
-
 import re
 
 from lore_server.answer.pack import Passage

@@ -1,7 +1,5 @@
 """Find ports that nothing else takes before the test does."""
 
-from __future__ import annotations
-
 import errno
 import random
 import socket

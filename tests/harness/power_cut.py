@@ -6,8 +6,6 @@ keeps the names, as the journal of ext4, XFS and APFS does: git relies on it and
 kept: such a journal may write them long before the contents.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

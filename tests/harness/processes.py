@@ -1,7 +1,5 @@
 """Run Python code in a separate process that can be killed or limited, or competes with another process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

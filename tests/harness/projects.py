@@ -1,7 +1,5 @@
 """Write small projects to disk for tests, and copy the sample project."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Read the list of promises and the tests that name them, and write the table of docs/reliability.md from them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Keys, and published indexes of projects with the hash model."""
 
-from __future__ import annotations
-
 import base64
 from contextlib import closing
 from pathlib import Path

@@ -3,8 +3,6 @@
 Ray listens on every interface, so the namespace of the network has only the loopback; that of the processes ends all.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

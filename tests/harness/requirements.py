@@ -1,7 +1,5 @@
 """Read the list of requirements and the ids that tests name, and write the table of docs/compatibility.md from them."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Generate secrets of all formats at run time, so that no file contains a secret."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """Count the work of a call instead of timing it, so that the result does not depend on the machine."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

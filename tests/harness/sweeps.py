@@ -1,7 +1,5 @@
 """Check a fault at every write of an operation."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable

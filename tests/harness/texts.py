@@ -1,7 +1,5 @@
 """Chunk a text in one call, and describe the chunks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import takewhile

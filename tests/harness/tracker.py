@@ -1,7 +1,5 @@
 """A tracker on this machine with the wire format of GitHub and GitLab: pages by `Link`, tags, rate limits, failures."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Approve the settings in a test project's `lore.toml`, and write the user's own configuration."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

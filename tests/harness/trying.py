@@ -1,7 +1,5 @@
 """Choose what only the long run tries: further parameters of a test, and ten times as many, random examples."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Make rows and vectors for the vector store."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lore_etl.models.embedder import Vectors

@@ -1,7 +1,5 @@
 """Unpack the stores that earlier versions of Lore and Chroma wrote; `tests.fixtures.write` made them."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

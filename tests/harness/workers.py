@@ -1,7 +1,5 @@
 """Share expensive results between the workers of one test run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
