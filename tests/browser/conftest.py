@@ -21,11 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.later)
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of a module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Start one Chromium for these tests, and end it before others, which have their own event loops, begin."""

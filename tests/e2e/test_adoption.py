@@ -14,11 +14,6 @@ pytestmark = pytest.mark.later
 REMOTE = "git@example.org:finance/backend.git"
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 def clone(folder: Path) -> Path:
     """Create a project whose git remote is the one in question."""
     root = write_project(folder, {"README.md": "# Queue\n"})

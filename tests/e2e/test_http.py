@@ -22,11 +22,6 @@ if TYPE_CHECKING:  # it takes a second to import, in every worker
     import schemathesis
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of this module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="module")
 def url(sample: Path) -> Iterator[str]:
     with serving(sample) as address:

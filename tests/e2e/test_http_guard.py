@@ -32,11 +32,6 @@ PUBLIC = ("/", "/assets/app.js", "/assets/nothing.js")
 OPEN_TOKEN = "a-token-of-the-environment-0123456789"
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the servers of this module running: their fixtures stop them."""
-
-
 @pytest.fixture(scope="module")
 def url(sample: Path) -> Iterator[str]:
     with serving(sample) as address:

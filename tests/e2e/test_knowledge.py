@@ -26,11 +26,6 @@ def project(tmp_path: Path) -> Path:
     return write_project(tmp_path / "some-app", {"README.md": "# App\n"})
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 @pytest.mark.requirement("KB-076")
 def test_the_folder_of_the_earlier_server_is_found_by_its_variable_and_kept_unchanged(
     project: Path, home: Path

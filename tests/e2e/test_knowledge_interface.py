@@ -19,11 +19,6 @@ CHAPTERS = [
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def me(tmp_path: Path, home: Path) -> Iterator[Agent]:
     project = write_project(tmp_path / "some-app", {"README.md": "# App\n"})
     with agent(project, home) as client:

@@ -41,11 +41,6 @@ PROJECTS = {
 HARBOUR = "when is the harbour closed for the ferry"
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of this module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three indexed projects, one whose configuration is broken, one that is missing, and their list."""

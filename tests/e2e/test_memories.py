@@ -26,11 +26,6 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def url(project: Path, home: Path) -> Iterator[str]:
     with serving(project, "memories,projects", LORE_HOME=str(home)) as url:
         yield url

@@ -18,11 +18,6 @@ from tests.harness.projects import write_project
 METADATA = "https://lore.example.com/.well-known/oauth-protected-resource/mcp"
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of this module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Provider]:
     with provider() as running:

@@ -37,11 +37,6 @@ PAGES = 8
 CLIENTS, EVERY_SECONDS = 15, 0.3  # 50 requests a second
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the replicas of this module running: they have no owners."""
-
-
 class Origin:
     """A repository whose pages all name its version, and a target to which its commits are published."""
 

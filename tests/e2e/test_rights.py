@@ -60,11 +60,6 @@ REFUSED = {"TOKEN_REQUIRED", "FORBIDDEN"}
 UNKNOWN = {"nonsense": 1}  # an argument that no operation has: a call that is admitted does nothing
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of this module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Provider]:
     with provider() as running:

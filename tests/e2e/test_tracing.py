@@ -25,11 +25,6 @@ from tests.harness.projects import write_project
 SECRET = "harbour-that-nobody-may-know"
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the server of this module running: its fixture stops it."""
-
-
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
     with collecting() as running:

@@ -38,11 +38,6 @@ OPENED = {  # as GitLab documents it
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_owner_is_left() -> None:
-    """Keep the servers of this module running: their fixtures stop them."""
-
-
 @pytest.fixture(scope="module")
 def tracker() -> Iterator[Tracker]:
     """A tracker with the same tickets as GitHub and as GitLab."""
