@@ -7,9 +7,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.harness.browser import PATIENCE, Reader, reading, running
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
-from tests.harness.projects import write_project
 
 expect.set_options(timeout=PATIENCE)
 
@@ -31,9 +30,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the project `FILES` of the module, and index it."""
-    folder = write_project(tmp_path_factory.mktemp("project") / "depot", request.module.FILES)
-    run_lore("sync", "--no-daemon", cwd=folder)
-    return folder
+    return synced_project(tmp_path_factory.mktemp("project") / "depot", request.module.FILES, "--no-daemon")
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,10 @@ from playwright.sync_api import Browser, expect
 
 from tests.harness import model_server
 from tests.harness.browser import Reader, reading
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
 from tests.harness.model_server import GEMINI, ModelServer, honest
 from tests.harness.poisoned import POISONED
-from tests.harness.projects import write_project
 
 QUESTION = "Why is SQLite the default store?"
 
@@ -81,10 +80,9 @@ def test_an_answer_is_kept_while_other_views_are_open(reader: Reader) -> None:
 @pytest.fixture
 def written(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Reader, ModelServer]]:
     """Yield a reader of a server with an answer model, which stalls in its first answer and completes all others."""
-    project = write_project(
-        tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}
+    project = synced_project(
+        tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}, "--no-daemon"
     )
-    run_lore("--no-daemon", "sync", cwd=project)
     answer = honest("SQLite needs **no server** beside the worker.", "It is one file [7].")
     slow, whole = GEMINI.stalls_after(lambda prompt: answer(prompt)[:-15]), GEMINI.stream(answer)
     with model_server.serving(slow, whole) as fake:

@@ -8,9 +8,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.harness.browser import Reader, reading
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
-from tests.harness.projects import write_project
 
 QUESTION = "How does the watcher of Ferry notice files?"
 PAGES = {
@@ -21,8 +20,7 @@ PAGES = {
 
 @pytest.fixture
 def asking(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
-    project = write_project(tmp_path / "depot", PAGES)
-    run_lore("--no-daemon", "sync", cwd=project)
+    project = synced_project(tmp_path / "depot", PAGES, "--no-daemon")
     with serving(project, LORE_HOME=str(tmp_path / "home")) as url, reading(browser, url) as reader:
         yield reader
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import LateReply, Reader, reading
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.interfaces import serving
 from tests.harness.owners import wait_until
 from tests.harness.projects import write_project
@@ -16,9 +16,7 @@ from tests.harness.projects import write_project
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     files = {"lore.toml": "[owner]\nauto_sync_files = 0\n", "ship.py": "class Ship:\n    name = 'Sea'\n"}
-    project = write_project(tmp_path / "depot", files)
-    run_lore("sync", "--no-daemon", cwd=project)
-    return project
+    return synced_project(tmp_path / "depot", files, "--no-daemon")
 
 
 @pytest.fixture

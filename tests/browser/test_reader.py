@@ -7,9 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import Reader, barriers, reading
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
-from tests.harness.projects import write_project
 
 LONGEST = 10_000
 EVIL = '<img src=x onerror="document.title=1">'
@@ -55,8 +54,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = write_project(tmp_path_factory.mktemp("reader") / "sound", FILES)
-    run_lore("sync", "--no-daemon", cwd=folder)
+    folder = synced_project(tmp_path_factory.mktemp("reader") / "sound", FILES, "--no-daemon")
     with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
         yield url
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.test_moved_on import go, written
 from tests.harness import http_client
 from tests.harness.browser import Reader, barriers, reading, unreachable
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.evaluation import git
 from tests.harness.hostile import SECRETS
 from tests.harness.interfaces import bearer, serving
@@ -48,6 +48,7 @@ FILES = {
     "data/raw.bin": "x",
     "PRPs/executed/PRP-1-gates.md": "# PRP-1: Gates\n\nFour gates.\n\n**File:** `sound/gates.py`\n",
 }  # fmt: skip
+BY_HAND = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
 WHY = "why twelve knots by default"
 COUNTING = """() => {
   window.effort = { clicks: 0, keys: 0 };
@@ -174,9 +175,7 @@ def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "docs/adr/0002-locks.md": "---\ndate: 2024-02-01\n---\n\n# Use one lock\n\nThe number was updated.\n",
         "src/barge.ts": "export interface Mover {}\n\nexport class Barge implements Mover {\n  move() {}\n}\n",
     }  # fmt: skip
-    project = write_project(tmp_path_factory.mktemp("today") / "canal", files)
-    run_lore("sync", "--no-daemon", cwd=project)
-    return project
+    return synced_project(tmp_path_factory.mktemp("today") / "canal", files, "--no-daemon")
 
 
 @pytest.fixture(scope="module")
@@ -263,10 +262,8 @@ def test_passages_that_nearly_repeat_each_other_are_found_on_request_and_joined_
 ) -> None:
     chapters = [" ".join(f"Step {n + part} moors the boat at berth {n}." for n in range(12)) for part in (0, 50)]
     guide = f"# Mooring\n\n## By day\n\n{chapters[0]}\n\n## By night\n\n{chapters[1]}\n"
-    by_hand = "[owner]\nauto_sync_files = 0\n"
-    files = {"lore.toml": by_hand, "new/mooring.md": guide, "old/mooring.md": guide.replace("berth 3.", "pier 3.")}
-    project = write_project(tmp_path / "depot", files)
-    run_lore("sync", "--no-daemon", cwd=project)
+    files = {**BY_HAND, "new/mooring.md": guide, "old/mooring.md": guide.replace("berth 3.", "pier 3.")}
+    project = synced_project(tmp_path / "depot", files, "--no-daemon")
     with serving(project) as url, reading(browser, url) as reader:
         page = reader.open("#/index")
         card = page.locator(".copies-card")
@@ -288,11 +285,8 @@ def test_passages_that_nearly_repeat_each_other_are_found_on_request_and_joined_
 
 
 def test_what_a_sync_would_read_is_listed_before_it_is_started(browser: Browser, tmp_path: Path) -> None:
-    by_hand = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
-    project = write_project(
-        tmp_path / "depot", {**by_hand, "docs/old.md": "# Old\n\nGoes.\n", "docs/kept.md": "# Kept\n\nStays.\n"}
-    )
-    run_lore("sync", "--no-daemon", cwd=project)
+    files = {**BY_HAND, "docs/old.md": "# Old\n\nGoes.\n", "docs/kept.md": "# Kept\n\nStays.\n"}
+    project = synced_project(tmp_path / "depot", files, "--no-daemon")
     with serving(project) as url, reading(browser, url) as reader:
         page = reader.open("#/index")
         expect(page.locator(".files td").first).to_be_visible()

@@ -12,9 +12,8 @@ from mcp.client.extension import advertise
 
 from lore_server.mcp.tools import TEXT_READERS
 from tests.harness.apps import APP_TYPE, EXTENSION
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import bearer, mcp_over_http, over_pipes, serving
-from tests.harness.projects import write_project
 
 FILES = {
     "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
@@ -32,9 +31,7 @@ Seen = tuple[list[types.Tool], list[types.CallToolResult]]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("apps").resolve(), FILES)
-    assert run_lore("sync", cwd=folder).returncode == 0
-    return folder
+    return synced_project(tmp_path_factory.mktemp("apps").resolve(), FILES)
 
 
 @pytest.fixture(params=["pipes 2026", "pipes 2025", "http 2026"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lore_server.owner import predecessor
-from tests.harness.commands import LORE, SECONDS, run_lore
+from tests.harness.commands import LORE, SECONDS, run_lore, synced_project
 from tests.harness.owners import kill, owner_of, owners, pause, resident_kilobytes, stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
@@ -22,9 +22,7 @@ PAGES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses the river.
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write_project(tmp_path, PAGES)
-    assert run_lore("sync", cwd=tmp_path).returncode == 0
-    return tmp_path
+    return synced_project(tmp_path, PAGES)
 
 
 @pytest.mark.parametrize("moment", ["between calls", "during a call"])
@@ -145,14 +143,9 @@ def test_every_line_on_standard_output_is_a_message(project: Path) -> None:
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "healthcheck"}}),
     ]
     done = subprocess.run(
-        [LORE, "mcp", "-v"],
-        cwd=project,
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
+        [LORE, "mcp", "-v"], cwd=project, input="\n".join(lines), capture_output=True, text=True, timeout=SECONDS,
         check=False,
-    )  # the last line has no line break
+    )  # fmt: skip  # the last line has no line break
 
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 

@@ -100,10 +100,8 @@ def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place
         "would send LEARNING/2026-02/1.md", "would send RESEARCH/2026-01/0.md",
         f"Memories for {server.url}: 0 processed, 0 succeeded, 0 failed, 0 skipped, 2 waiting.",
     ]  # fmt: skip
-    assert place.report("-n", "--url", server.url, **outside)["send"] == [
-        "LEARNING/2026-02/1.md",
-        "RESEARCH/2026-01/0.md",
-    ]
+    sent = place.report("-n", "--url", server.url, **outside)["send"]
+    assert sent == ["LEARNING/2026-02/1.md", "RESEARCH/2026-01/0.md"]
     assert server.asked == []
     assert not place.home.exists()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.projects import write_project
 from tests.harness.texts import STEERING
 
@@ -40,8 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"src/{NAME}.py": "class Base:\n    '''Of the striped zebra.'''\n",
         f".claude/memories/{NAME}.md": text,
     }
-    write_project(folder, files)
-    assert run_lore("sync", cwd=folder).returncode == 0
+    synced_project(folder, files)
     return folder
 
 

@@ -15,10 +15,9 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy
 from lore_etl.index import Index, Ownership
 from lore_server.contract import Contract
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.indexes import unfindable
 from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, wait_until
-from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
 pytestmark = pytest.mark.later
@@ -51,8 +50,7 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     files = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number{n} crosses the river.\n" for n in range(60)}
-    write_project(tmp_path, {**files, "lore.toml": "[owner]\nidle_minutes = 0.05\n"})
-    assert run_lore("sync", cwd=tmp_path).returncode == 0
+    synced_project(tmp_path, {**files, "lore.toml": "[owner]\nidle_minutes = 0.05\n"})
     return Scene(tmp_path)
 
 

@@ -19,7 +19,7 @@ from lore_etl.config.project import user_state_folder
 from lore_etl.stores.owner_file import SERVE_MANY
 from lore_server.operations.table import render
 from tests.harness import http_client
-from tests.harness.commands import as_lore, run_lore
+from tests.harness.commands import as_lore, run_lore, synced_project
 from tests.harness.interfaces import mcp_over_http, serving
 from tests.harness.owners import owner_of, stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -46,8 +46,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three indexed projects, one whose configuration is broken, one that is missing, and their list."""
     folder = tmp_path_factory.mktemp("team")
     for name, files in PROJECTS.items():
-        write_project(folder / name, {"lore.toml": "", **files})
-        assert run_lore("sync", cwd=folder / name).returncode == 0
+        synced_project(folder / name, {"lore.toml": "", **files})
     write_project(folder, {"broken/lore.toml": "[index\n"})
     (folder / "list").write_text("\n".join([*PROJECTS, "broken", "gone"]), encoding="utf-8")
     stop_owners(folder)
@@ -238,8 +237,7 @@ def test_clients_that_leave_while_projects_open_hold_up_neither_others_nor_the_e
 
 def test_a_project_that_another_owner_uses_is_named_and_delays_no_other(tmp_path: Path) -> None:
     for name in ("free", "used"):
-        write_project(tmp_path / name, {"lore.toml": "", **PROJECTS["lib"]})
-        assert run_lore("sync", cwd=tmp_path / name).returncode == 0
+        synced_project(tmp_path / name, {"lore.toml": "", **PROJECTS["lib"]})
     stop_owners(tmp_path)
     (tmp_path / "other.toml").write_text("", encoding="utf-8")  # its clients do not follow to an owner without it
     arguments = [*as_lore()[1:], "mcp", "-c", str(tmp_path / "other.toml")]

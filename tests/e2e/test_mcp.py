@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from lore_server.contract import Contract
 from tests.golden.write import TARGET as GOLDEN
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.interfaces import bearer, mcp_over_http, over_pipes, serving
 from tests.harness.projects import write_project
 
@@ -31,9 +31,7 @@ VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("mcp").resolve(), FILES)
-    assert run_lore("sync", cwd=folder).returncode == 0
-    return folder
+    return synced_project(tmp_path_factory.mktemp("mcp").resolve(), FILES)
 
 
 @pytest.fixture(params=["pipes", "http"])

@@ -15,7 +15,7 @@ from lore_etl.stores.owner_file import note_of, read_note, write_note
 from lore_server.owner import predecessor
 from lore_server.owner.line import dial
 from lore_server.owner.listen import runtime_folder
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.interfaces import serving
 from tests.harness.owners import kill, owner_of, owners, pause, stop_owners, wait_until, without_clients
 from tests.harness.processes import child
@@ -41,9 +41,7 @@ sys.stdin.read()
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a small project with an index and a running owner."""
-    write_project(tmp_path, PAGE)
-    assert run_lore("sync", cwd=tmp_path).returncode == 0
-    return tmp_path
+    return synced_project(tmp_path, PAGE)
 
 
 def search(project: Path, *options: str, **environment: str) -> dict[str, Any]:
@@ -119,16 +117,6 @@ def test_a_broken_note_does_not_prevent_a_start(project: Path, content: str) -> 
     note_of(project / ".lore").write_text(content, encoding="utf-8")
 
     assert search(project)["exit"] == 0
-
-
-def test_an_owner_with_another_configuration_is_replaced(project: Path) -> None:
-    before = owner_of(project)
-    (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
-
-    assert search(project)["exit"] == 0
-    assert owner_of(project).pid != before.pid
-    assert not before.is_alive
-    assert len(owners()) == 1
 
 
 def test_a_new_key_replaces_the_owner_but_a_missing_key_does_not(project: Path) -> None:
@@ -231,18 +219,11 @@ def test_no_daemon_opens_the_index_in_process_and_stops_an_idle_owner(project: P
     before = owner_of(project)
 
     result = search(project, "--no-daemon")
+    job = json.loads(run_lore("sync", "--json", "--no-daemon", cwd=project).stdout)
 
     assert result["results"][0]["source"] == "docs/ferry.md"
+    assert (job["state"], job["report"]["unchanged"]) == ("done", 1)
     assert not before.is_alive
-    assert owners() == []
-
-
-def test_a_sync_without_the_owner_prints_the_same_report(tmp_path: Path) -> None:
-    write_project(tmp_path, PAGE)
-
-    job = json.loads(run_lore("sync", "--json", "--no-daemon", cwd=tmp_path).stdout)
-
-    assert (job["state"], job["report"]["created"]) == ("done", 1)
     assert owners() == []
 
 

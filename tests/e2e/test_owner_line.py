@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from lore_etl.stores.owner_file import Note
 from lore_server.owner import predecessor
 from lore_server.owner.line import dial
-from tests.harness.commands import SECONDS, run_lore
+from tests.harness.commands import SECONDS, synced_project
 from tests.harness.owners import owner_of, stop_owners, wait_until
-from tests.harness.projects import write_project
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VALUES = st.recursive(
@@ -30,8 +29,7 @@ NAMES = st.sampled_from(["token", "want", "toolsets", "operation", "arguments", 
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note]:
     """Return the owner of a small project."""
-    project = write_project(tmp_path_factory.mktemp("line") / "project", {"a.md": "# A\n\nferry\n"})
-    assert run_lore("sync", cwd=project).returncode == 0
+    project = synced_project(tmp_path_factory.mktemp("line") / "project", {"a.md": "# A\n\nferry\n"})
     yield owner_of(project)
     stop_owners(project)
 

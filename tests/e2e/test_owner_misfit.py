@@ -13,7 +13,7 @@ import pytest
 from lore_etl.stores.owner_file import write_note
 from lore_server.owner import predecessor
 from tests.harness import model_server
-from tests.harness.commands import LORE, PREPARED, run_lore
+from tests.harness.commands import LORE, PREPARED, run_lore, synced_project
 from tests.harness.local_server import QuietHandler
 from tests.harness.model_server import GEMINI, ModelServer
 from tests.harness.owners import owner_of, owners, wait_until, without_clients
@@ -104,9 +104,7 @@ def model(config: Path, tmp_path: Path) -> Iterator[Model]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    project = write_project(tmp_path / "project", PAGES)
-    assert run_lore("sync", cwd=project).returncode == 0
-    return project
+    return synced_project(tmp_path / "project", PAGES)
 
 
 def test_an_edit_of_the_configuration_during_a_sync_leaves_the_sync_running(model: Model, config: Path) -> None:

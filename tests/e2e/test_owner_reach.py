@@ -16,10 +16,9 @@ from lore_etl.config.project import place_of
 from lore_etl.core.errors import Busy
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
 from lore_server.owner import find, line, predecessor
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.owners import kill, owner_of, pause, wait_until
 from tests.harness.processes import child
-from tests.harness.projects import write_project
 from tests.harness.trying import often
 
 pytestmark = pytest.mark.later
@@ -70,9 +69,8 @@ def runtime() -> Iterator[Path]:
 @pytest.fixture
 def project(tmp_path: Path, runtime: Path) -> Path:
     """Return a small project with an index and a running owner."""
-    write_project(tmp_path, {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"})
-    assert run_lore("sync", cwd=tmp_path, LORE_RUNTIME=str(runtime)).returncode == 0
-    return tmp_path
+    files = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
+    return synced_project(tmp_path, files, LORE_RUNTIME=str(runtime))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Test `lore mcp` over its pipes: it starts fast, prints only messages, and answers every request."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,13 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.harness.commands import PREPARED, SECONDS, as_lore
-from tests.harness.projects import write_project
 
 HELLO = [
     {
@@ -120,32 +115,6 @@ def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> N
 
     assert len(next(reply for reply in replies if reply["id"] == 1)["result"]["tools"]) == 11
     assert done.returncode == 0, done.stderr
-
-
-def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> None:
-    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nText about subject {n}.\n" for n in range(40)})
-    seen: list[tuple[float, str | None]] = []
-
-    async def watch(progress: float, total: float | None, message: str | None) -> None:
-        seen.append((progress, message))
-
-    async def run() -> dict[str, Any]:
-        command, *arguments = as_lore()
-        parameters = StdioServerParameters(
-            command=command, args=[*arguments, "mcp"], cwd=tmp_path, env=dict(os.environ)
-        )
-        async with Client(stdio_client(parameters)) as client:
-            result = await client.call_tool(
-                "manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, progress_callback=watch
-            )
-        return result.structured_content or {}
-
-    result = anyio.run(run)
-
-    assert (result["state"], result["report"]["created"]) == ("done", 40)
-    assert [step for step, _ in seen] == sorted({step for step, _ in seen})
-    stages = ("reading", "indexing words", "embedding")  # a busy machine may not see each
-    assert any(stage in (message or "") for _, message in seen for stage in stages)
 
 
 def test_the_process_ends_with_its_input_or_on_a_signal(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_s
 
 from tests.harness import http_client
 from tests.harness.collector import Collector, collecting
-from tests.harness.commands import run_lore
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.owners import stop_owners
 from tests.harness.ports import free_port
@@ -33,8 +33,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("tracing"), {"lore.toml": "", f"{SECRET}.md": f"# {SECRET}\n"})
-    assert run_lore("sync", cwd=folder).returncode == 0
+    folder = synced_project(tmp_path_factory.mktemp("tracing"), {"lore.toml": "", f"{SECRET}.md": f"# {SECRET}\n"})
     stop_owners(folder)
     return folder
 

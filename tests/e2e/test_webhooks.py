@@ -15,7 +15,7 @@ import pytest
 from lore_etl.config.project import user_state_folder
 from lore_server.trackers.webhooks import LARGEST_BYTES
 from tests.harness import http_client
-from tests.harness.commands import run_lore
+from tests.harness.commands import run_lore, synced_project
 from tests.harness.interfaces import serving
 from tests.harness.owners import stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -56,8 +56,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pulled = '[server.webhooks]\na = ["github acme/ferry", "gitlab acme/sea"]\n'
     write_project(folder, {"config/lore/config.toml": pulled})
     for name in "ab":
-        write_project(folder / "projects" / name, {"lore.toml": "", "README.md": f"# {name}\n\nIt sails.\n"})
-        assert run_lore("sync", cwd=folder / "projects" / name).returncode == 0
+        synced_project(folder / "projects" / name, {"lore.toml": "", "README.md": f"# {name}\n\nIt sails.\n"})
     stop_owners(folder)
     return folder
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lore_server.cli.main import COMMANDS
+from tests.harness.projects import write_project
 
 LORE = str(Path(sys.executable).with_name("lore"))
 SECONDS = 120
@@ -285,6 +286,14 @@ def as_lore() -> list[str]:
 def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the `lore` command to its end."""
     return PREPARED.run(*arguments, cwd=cwd, **environment)
+
+
+def synced_project(folder: Path, files: Mapping[str, str | bytes], *options: str, **environment: str) -> Path:
+    """Write a project, and index it with `lore sync`; without `--no-daemon` its owner keeps running."""
+    project = write_project(folder, files)
+    done = run_lore("sync", *options, cwd=project, **environment)
+    assert done.returncode == 0, done.stderr
+    return project
 
 
 def start_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
