@@ -43,8 +43,8 @@ def users_of(name: str) -> dict[str, list[User]]:
     return {full: users for full, users in USERS.items() if full == name or full.endswith(f":{name}")}
 
 
-def ask(question: str) -> Fact | None:
-    return class_fact(question, TREE, lambda node: MEMBERS.get(node.name, []), users_of)
+def ask(question: str, tree: Hierarchy = TREE) -> Fact | None:
+    return class_fact(question, tree, lambda node: MEMBERS.get(node.name, []), users_of)
 
 
 ANSWERS = {
@@ -102,8 +102,8 @@ PLACES = {  # of the answers to the first question of each
 }
 
 
-def answered(question: str) -> Fact:
-    fact = ask(question)
+def answered(question: str, tree: Hierarchy = TREE) -> Fact:
+    fact = ask(question, tree)
     assert fact is not None
     return fact
 
@@ -230,9 +230,8 @@ NAMESAKES = Hierarchy(
 def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
     question: str, begin: str, count: int
 ) -> None:
-    fact = class_fact(question, NAMESAKES, lambda _: [], lambda _: {})
+    fact = answered(question, NAMESAKES)
 
-    assert fact is not None
     assert fact.text.startswith(begin)
     assert fact.text.endswith("Which of them do you mean?")
     assert "`cloud.aws.ec2.Target` {1}" in fact.text
@@ -241,10 +240,7 @@ def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
 
 def test_one_class_of_its_name_is_chosen_by_its_place_or_full_name() -> None:
     for question in ("which classes extend Target in null", "which classes extend null.Target"):
-        fact = class_fact(question, NAMESAKES, lambda _: [], lambda _: {})
-
-        assert fact is not None
-        assert "`cloud.null.Fake` {2}" in fact.text
+        assert "`cloud.null.Fake` {2}" in answered(question, NAMESAKES).text
 
 
 SHARED = Hierarchy(

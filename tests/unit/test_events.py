@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from lore_server.http import events
 from lore_server.http.events import Events, events_of
 
 JSON = dict[str, Any]
+Work = Callable[[str, JSON, Listener], JSON]
 
 
 def parsed(chunks: list[bytes]) -> list[tuple[str, Any]]:
@@ -33,6 +35,15 @@ async def read_all(response: Events) -> list[bytes]:
     return [bytes(chunk) async for chunk in response.body_iterator]  # type: ignore[arg-type]
 
 
+def streamed(contract: Contract, operation: str, call: Work, **arguments: Any) -> list[tuple[str, Any]]:
+    """Return the events of a call of this operation, for which `call` does the work."""
+
+    async def run() -> list[bytes]:
+        return await read_all(await events_of(contract[operation], arguments, Calls(contract, call)))
+
+    return parsed(anyio.run(run))
+
+
 def test_the_contract_declares_which_operations_stream(contract: Contract) -> None:
     assert {one.id for one in contract if one.is_streamed} == {"ask_knowledge_base", "get_job"}
 
@@ -43,12 +54,7 @@ def test_an_answer_is_streamed_in_order_and_ends_with_its_result(contract: Contr
             listener.text(piece)
         return {"answer": "Zwölf\n[1]", "asked": arguments["query"]}
 
-    async def run() -> list[tuple[str, Any]]:
-        return parsed(
-            await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
-        )
-
-    assert anyio.run(run) == [
+    assert streamed(contract, "ask_knowledge_base", call, query="x") == [
         ("text", "Zwölf"), ("text", "\n[1]"), ("text", "\u2028"), ("result", {"answer": "Zwölf\n[1]", "asked": "x"}),
     ]  # fmt: skip
 
@@ -61,12 +67,8 @@ def test_a_failure_is_sent_as_an_error_event(contract: Contract, error: Exceptio
         listener.text("Well")
         raise error
 
-    async def run() -> list[tuple[str, Any]]:
-        return parsed(
-            await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
-        )
+    first, last = streamed(contract, "ask_knowledge_base", call, query="x")
 
-    first, last = anyio.run(run)
     assert first == ("text", "Well")
     assert (last[0], last[1]["code"]) == ("problem", code)
     assert "secret" not in str(last)
@@ -153,11 +155,8 @@ def test_a_job_is_sent_when_it_changes_and_at_its_end(contract: Contract) -> Non
         asked.append(arguments)
         return states.pop(0)
 
-    async def run() -> list[tuple[str, Any]]:
-        arguments = {"id": "latest", "wait_seconds": 60}
-        return parsed(await read_all(await events_of(contract["get_job"], arguments, Calls(contract, call))))
+    found = streamed(contract, "get_job", call, id="latest", wait_seconds=60)
 
-    found = anyio.run(run)
     assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]
     assert [request["id"] for request in asked] == ["latest", "j", "j", "j"]
     assert all(request["wait_seconds"] == 0 for request in asked)

@@ -1,7 +1,6 @@
 """The HEAD of a repository, read from its files, equals the HEAD that git reports."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,10 +18,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def output(root: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
-    ).stdout.strip()
+def commit_of(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +35,7 @@ def test_a_branch_and_its_commit_are_read(repository: Path, commands: list[str],
     for command in commands:
         git(repository, *command.split())
 
-    assert head(repository) == Head(branch, output(repository, "rev-parse", "HEAD"))
+    assert head(repository) == Head(branch, commit_of(repository))
 
 
 def test_head_is_found_from_a_folder_within_the_repository(repository: Path) -> None:
@@ -52,7 +49,7 @@ def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pyte
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     commit(other, "second")
 
-    assert head(other) == Head("side", output(other, "rev-parse", "HEAD"))
+    assert head(other) == Head("side", commit_of(other))
     assert head(repository).branch == "main"
 
 
