@@ -139,17 +139,6 @@ def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(pr
     assert found["python"]["status"] == "ok"
 
 
-@pytest.mark.promise(16)
-def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -> None:
-    (project / "lore.toml").write_text('[index]\npath = "a.md/index"\n')
-    (project / "a.md").write_text("")
-
-    code, found = look(project, "index folder")
-
-    assert code == 1
-    assert found["index folder"]["status"] == "failed"
-
-
 def test_the_key_is_never_printed(project: Path) -> None:
     done = run(project, "doctor", "--json", GEMINI_API_KEY="secret-of-mine")
 
@@ -188,24 +177,39 @@ def test_the_note_of_a_crashed_process_is_harmless(project: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "expected"),
-    [
-        (".mcp.json", '{"mcpServers": {"lore": {"command": "/no/such/lore", "args": ["mcp"]}}}', "/no/such/lore"),
-        (".cursor/mcp.json", '{"mcpServers": {"x": {"command": "${workspaceFolder}/bin/lore"}}}', "bin/lore"),
-        (".codex/config.toml", '[mcp_servers.lore]\ncommand = "sh"\nargs = ["mcp", "-C", "/no/such"]', "/no/such"),
-    ],
-)
-def test_a_client_entry_that_cannot_start_lore_is_reported(
-    project: Path, file: str, content: str, expected: str
-) -> None:
-    write_project(project, {file: content})
+BROKEN: dict[str, tuple[dict[str, str], str, int, str]] = {
+    "an index folder that cannot be created": (
+        {"lore.toml": '[index]\npath = "a.md/index"\n', "a.md": ""}, "index folder", 1, "a.md is not writable"
+    ),
+    "an unreadable file of a client": (
+        {".gemini/settings.json": "{"}, "clients", 0, ".gemini/settings.json is not valid"
+    ),
+    "a client that starts no program": (
+        {".mcp.json": '{"mcpServers": {"lore": {"command": "/no/such/lore", "args": ["mcp"]}}}'},
+        "clients", 1, "/no/such/lore",
+    ),
+    "a client that starts a program of the project": (
+        {".cursor/mcp.json": '{"mcpServers": {"x": {"command": "${workspaceFolder}/bin/lore"}}}'},
+        "clients", 1, "bin/lore",
+    ),
+    "a client of another project": (
+        {".codex/config.toml": '[mcp_servers.lore]\ncommand = "sh"\nargs = ["mcp", "-C", "/no/such"]'},
+        "clients", 1, "/no/such",
+    ),
+}  # fmt: skip
+"""The files of a project, the check that names them, its exit code and a part of its detail."""
 
-    code, found = look(project, "clients")
 
-    assert code == 1
-    assert found["clients"]["status"] == "failed"
-    assert expected in found["clients"]["detail"]
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.promise(16)
+def test_a_broken_file_is_named_by_its_check(project: Path, case: str) -> None:
+    files, check, code, expected = BROKEN[case]
+    write_project(project, files)
+
+    exit_code, found = look(project, check)
+
+    assert (exit_code, found[check]["status"]) == (code, "failed" if code else "warn")
+    assert expected in found[check]["detail"]
 
 
 SHIPPED: list[tuple[str, str, dict[str, Any], str]] = [
@@ -261,15 +265,6 @@ def test_an_entry_that_lore_writes_or_that_is_the_users_own_is_no_warning(
 def with_lore() -> str:
     """Return a PATH on which `lore` is this program."""
     return f"{Path(LORE).parent}{os.pathsep}{os.environ['PATH']}"
-
-
-def test_an_unreadable_client_file_is_named_without_failing_a_check(project: Path) -> None:
-    write_project(project, {".gemini/settings.json": "{"})
-
-    code, found = look(project, "clients")
-
-    assert (code, found["clients"]["status"]) == (0, "warn")
-    assert ".gemini/settings.json is not valid" in found["clients"]["detail"]
 
 
 @pytest.mark.parametrize(

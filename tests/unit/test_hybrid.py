@@ -36,12 +36,44 @@ def sources(found: list[Ranked]) -> list[str]:
     return [result.source for result in found if result.source != LOW.chunk.source]
 
 
-def test_a_guide_outranks_a_ticket_on_the_same_subject() -> None:
-    guide, ticket = make_chunk("docs/retries.md"), make_chunk("issues/issue-7.md", "ticket")
+GUIDE, TICKET = make_chunk("docs/retries.md"), make_chunk("issues/issue-7.md", "ticket")
+CODE = make_chunk("ferry/state.py", "src", kind="function")
+RELEASE = make_chunk("release-notes/v2.0.0.md", "release", heading=("v2.0.0",))
+MENTION = make_chunk("b/worker.py", "src", kind="method", symbols=("Worker.run",))
+DEFINITIONS = {
+    kind: make_chunk("a/policy.py", "src", kind=kind, symbols=("RetryPolicy",)) for kind in ("class", "function")
+}
+OLD = make_chunk("issues/a.md", "ticket", updated="2024-01-01")
+NEW = make_chunk("issues/b.md", "ticket", updated="2026-01-01T10:00:00Z")
+Found = tuple[Chunk, float | None, float]
 
-    found = ranked("how do retries back off", candidate(ticket, 0.9, 10.0), candidate(guide, 0.88, 9.8))
 
-    assert sources(found) == ["docs/retries.md", "issues/issue-7.md"]
+@pytest.mark.parametrize(
+    ("query", "first", "second"),
+    [
+        pytest.param("how do retries back off", (GUIDE, 0.88, 9.8), (TICKET, 0.9, 10.0), id="a guide before a ticket"),
+        pytest.param(
+            "why was the failed state removed", (TICKET, 0.85, 9.0), (CODE, 0.8, 8.0), id="a ticket for a why question"
+        ),
+        *(
+            pytest.param(
+                "RetryPolicy", (definition, 0.5, 8.0), (MENTION, 0.9, 12.0), id=f"a {kind} before its mentions",
+                marks=pytest.mark.requirement("NEO-023"),
+            )
+            for kind, definition in DEFINITIONS.items()
+        ),
+        pytest.param("v2.0.0", (RELEASE, 0.4, 6.0), (GUIDE, 0.9, 10.0), id="the release of an exact version"),
+        pytest.param("deadlock", (NEW, 0.8, 8.0), (OLD, 0.8, 8.0), id="the newer of two equal tickets"),
+        pytest.param(
+            "E4711", (GUIDE, None, 9.0), (make_chunk("x.md"), 0.9, 0.0), id="a chunk that only the keyword leg found",
+            marks=pytest.mark.requirement("NEO-021"),
+        ),
+    ],
+)  # fmt: skip
+def test_one_of_two_passages_comes_first_because_of_its_kind(query: str, first: Found, second: Found) -> None:
+    found = ranked(query, candidate(*second), candidate(*first))
+
+    assert sources(found) == [first[0].source, second[0].source]
 
 
 @pytest.mark.requirement("NEO-024")
@@ -68,25 +100,6 @@ def test_a_type_is_penalised_unless_the_question_asks_for_it(type_: str, penalty
 
     assert penalty not in dict(ranked(asking, document)[0].why)
     assert penalty in dict(next(result for result in ranked(other, document) if result.source == "past/one.md").why)
-
-
-def test_a_ticket_with_the_reason_outranks_source_code_for_a_why_question() -> None:
-    ticket, code = make_chunk("issues/issue-41.md", "ticket"), make_chunk("ferry/state.py", "src", kind="function")
-
-    found = ranked("why was the failed state removed", candidate(code, 0.8, 8.0), candidate(ticket, 0.85, 9.0))
-
-    assert sources(found) == ["issues/issue-41.md", "ferry/state.py"]
-
-
-@pytest.mark.parametrize("kind", ["class", "function"])
-@pytest.mark.requirement("NEO-023")
-def test_the_definition_of_a_name_comes_before_its_mentions(kind: str) -> None:
-    definition = make_chunk("a/policy.py", "src", kind=kind, symbols=("RetryPolicy",))
-    mention = make_chunk("b/worker.py", "src", kind="method", symbols=("Worker.run",))
-
-    found = ranked("RetryPolicy", candidate(mention, 0.9, 12.0), candidate(definition, 0.5, 8.0))
-
-    assert sources(found)[0] == "a/policy.py"
 
 
 def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
@@ -133,15 +146,6 @@ def test_chunks_with_only_imports_are_found_only_by_exact_names() -> None:
     assert "src/grid/Column.mjs" in sources(ranked("who imports GridColumn", imports, guide))
 
 
-def test_an_exact_version_ranks_its_release_first() -> None:
-    release = make_chunk("release-notes/v2.0.0.md", "release", heading=("v2.0.0",))
-    guide = make_chunk("docs/upgrade.md")
-
-    found = ranked("v2.0.0", candidate(guide, 0.9, 10.0), candidate(release, 0.4, 6.0))
-
-    assert sources(found)[0] == "release-notes/v2.0.0.md"
-
-
 def test_a_heading_of_a_change_log_counts_as_its_version() -> None:
     old = make_chunk("CHANGELOG.md", "release", heading=("[1.0.0] - 2026-01-01",), anchor="1", lines=(20, 30))
     new = make_chunk("CHANGELOG.md", "release", heading=("[2.0.0] - 2026-05-01",), anchor="2", lines=(5, 18))
@@ -151,27 +155,11 @@ def test_a_heading_of_a_change_log_counts_as_its_version() -> None:
     assert found[0].chunk == new
 
 
-def test_the_newer_of_two_equal_tickets_comes_first() -> None:
-    old = make_chunk("issues/a.md", "ticket", updated="2024-01-01")
-    new = make_chunk("issues/b.md", "ticket", updated="2026-01-01T10:00:00Z")
-
-    found = ranked("deadlock", candidate(old, 0.8, 8.0), candidate(new, 0.8, 8.0))
-
-    assert sources(found) == ["issues/b.md", "issues/a.md"]
-
-
 def test_a_file_with_many_fair_chunks_does_not_outrank_the_file_with_the_best_chunk() -> None:
     crowd = [candidate(make_chunk("docs/long.md", anchor=str(n), lines=(n, n)), 0.5, 5.0) for n in range(1, 30)]
     best = candidate(make_chunk("docs/short.md"), 0.9, 10.0)
 
     assert sources(ranked("graceful shutdown", *crowd, best))[0] == "docs/short.md"
-
-
-@pytest.mark.requirement("NEO-021")
-def test_a_chunk_that_only_the_keyword_leg_found_is_ranked() -> None:
-    found = ranked("E4711", candidate(make_chunk("docs/codes.md"), None, 9.0), candidate(make_chunk("x.md"), 0.9))
-
-    assert sources(found)[0] == "docs/codes.md"
 
 
 @pytest.mark.requirement("KM-038")
