@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.harness.browser import PATIENCE, Reader, reading, running
+from tests.harness.browser import PATIENCE, Reader, reading, running, write_document
 from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
 
@@ -34,14 +34,21 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def url(sample: Path) -> Iterator[str]:
-    """Yield the address of a server of the sample project."""
-    with serving(sample) as address:
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of a server of the sample project, or of the module's project `FILES` with its `DOCUMENTS`."""
+    if not hasattr(request.module, "FILES"):
+        with serving(request.getfixturevalue("sample")) as address:
+            yield address
+        return
+    folder = request.getfixturevalue("folder")
+    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as address:
+        for name in getattr(request.module, "DOCUMENTS", ()):
+            write_document(address, folder, name)
         yield address
 
 
 @pytest.fixture
-def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    """Yield a reader of the sample project."""
-    with reading(browser, url) as reader:
+def reader(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator[Reader]:
+    """Yield a reader of the server, whose browser has the module's `OPTIONS`."""
+    with reading(browser, url, **getattr(request.module, "OPTIONS", {})) as reader:
         yield reader

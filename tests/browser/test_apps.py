@@ -2,24 +2,25 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.harness.apps import called, hosting, result_message
+from tests.harness.commands import synced_project
 from tests.harness.interfaces import serving
 
 QUESTION = "Why is SQLite the default store?"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
-FILES = {
+HOSTILE_FILES = {
     "docs/guide.md": f"# The zebra {HOSTILE}\n\nThe zebra is striped <script>alert(1)</script>{HOSTILE}.\n",
     f"pkg/{HOSTILE}.py": "class Base: ...\nclass Sub(Base): ...\n",
 }
 
 
 @pytest.fixture(scope="module")
-def hostile_url(folder: Path) -> Iterator[str]:
+def hostile_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = synced_project(tmp_path_factory.mktemp("hostile") / "depot", HOSTILE_FILES, "--no-daemon")
     with serving(folder) as address:
         yield address
 

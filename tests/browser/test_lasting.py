@@ -1,15 +1,13 @@
 """A page that is open all day: it recovers by itself, follows what others do, and says what it waits for."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lore_etl.core.model import SyncReport
-from tests.browser.test_moved_on import go, written
-from tests.harness.browser import PHONE, Reader, barriers, reading
+from tests.harness.browser import PHONE, Reader, barriers, go, reading, write_document
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -19,6 +17,7 @@ FILES = {
     "sound/quay.py": "def moor(line):\n    return line\n",
     "sound/pilot.py": "class Pilot:\n    def steer(self):\n        return 'ferry'\n",
 }
+DOCUMENTS = ("alpha",)
 SMALL = """() => [...document.querySelectorAll("a, button, summary, select, input, textarea")]
     .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: false }))
     .filter((element) => !element.closest(".unseen, .prose p, .answer p, .said, .quiet, .note"))
@@ -37,13 +36,6 @@ OTHERS = {
     "#/source/sound/pilot.py": "#/source/docs/ferry.md?view=source",
 }
 """Other addresses of the same view, which it has not loaded yet."""
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
-        written(url, folder, "alpha")
-        yield url
 
 
 def tell(page: Page, job: dict[str, object], now: int) -> None:
@@ -174,7 +166,7 @@ def test_a_document_that_an_agent_writes_appears_in_the_open_view(reader: Reader
     page = reader.open("#/knowledge")
     expect(page.locator(".papers .title", has_text="Alpha")).to_be_visible()
 
-    written(url, folder, "tides")
+    write_document(url, folder, "tides")
 
     expect(page.locator(".papers .title", has_text="Tides")).to_be_visible()
 

@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.harness import http_client
-from tests.harness.browser import LateReply, Reader
-from tests.harness.interfaces import bearer, serving
+from tests.harness.browser import LateReply, Reader, go, write_document
+from tests.harness.interfaces import bearer
 
 LINES = 2_500
 FAILURE = json.dumps({"code": "INTERNAL_ERROR", "message": "The reading failed.", "hint": ""})
@@ -22,31 +21,12 @@ FILES = {
     "south.py": "south = [\n" + "    'the buoy of the sound is red and round',\n" * (LINES - 2) + "]\n",
     **{f"docs/pier-{number}.md": f"# Pier {number}\n\nThe pier {number} of the harbour.\n" for number in range(60)},
 }
+DOCUMENTS = ("alpha", "beta")
 SOURCE = "/api/source"
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
-        for name in ("alpha", "beta"):
-            written(url, folder, name)
-        yield url
-
-
-def go(page: Page, fragment: str) -> None:
-    """Move to another view without loading the page again."""
-    page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
 
 
 def document(name: str, view: str = "document") -> str:
     return f"#/knowledge/{view}?project=depot&file={name}.md"
-
-
-def written(url: str, folder: Path, name: str, **more: str) -> None:
-    """Create a document as an agent does, without the page."""
-    body = {"project_id": "depot", "filename": name, "title": name.title(), **more}
-    reply = http_client.post(f"{url}/api/projects/files", json=body, headers=bearer(folder))
-    assert reply.status_code in (200, 409), reply.text
 
 
 def left_while_saving(reader: Reader, text: str) -> tuple[Page, LateReply]:
@@ -152,7 +132,7 @@ def test_a_deletion_leads_nowhere_after_the_reader_has_left(
     reader: Reader, url: str, folder: Path, changed: dict[str, object]
 ) -> None:
     reader.expected += ["500", "404.*gamma"]  # the open view may still look for the deleted document
-    written(url, folder, "gamma")
+    write_document(url, folder, "gamma")
     page = reader.open(document("gamma"))
     late = LateReply(page, "/api/projects/file/delete")
     page.get_by_role("button", name="Delete…").click()
@@ -181,7 +161,7 @@ def test_a_failed_save_is_not_reported_beside_another_document(reader: Reader) -
 
 
 def test_the_words_typed_while_a_project_loads_search_this_project(reader: Reader, url: str, folder: Path) -> None:
-    written(url, folder, "buoys", project_id="sound")
+    write_document(url, folder, "buoys", project_id="sound")
     page = reader.open("#/knowledge")
     expect(page.locator(".papers .title").first).to_be_visible()
     late = LateReply(page, "/api/projects/files\\?.*sound")

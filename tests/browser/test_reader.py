@@ -1,15 +1,12 @@
 """Read files: tickets and guides rendered, code in colour, lines to copy and to link to, and very long files."""
 
 import re
-from collections.abc import Iterator
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.harness.browser import Reader, barriers, reading
-from tests.harness.commands import synced_project
-from tests.harness.interfaces import serving
+from tests.harness.browser import Reader, barriers
 
+OPTIONS = {"reduced_motion": "reduce"}
 LONGEST = 10_000
 EVIL = '<img src=x onerror="document.title=1">'
 TICKET = f"""---
@@ -50,19 +47,6 @@ FILES = {
     "buoys.py": CODE,
     "long.py": "buoys = [\n" + "    'the buoy of the sound is red and round',\n" * (LONGEST - 2) + "]\n",
 }
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = synced_project(tmp_path_factory.mktemp("reader") / "sound", FILES, "--no-daemon")
-    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
-        yield url
-
-
-@pytest.fixture
-def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    with reading(browser, url, reduced_motion="reduce") as reader:
-        yield reader
 
 
 def copied(page: Page, first: str, last: str) -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_moved_on import go, written
 from tests.harness import http_client
-from tests.harness.browser import Reader, barriers, reading, unreachable
+from tests.harness.browser import Reader, barriers, go, reading, unreachable, write_document
 from tests.harness.commands import run_lore, synced_project
 from tests.harness.evaluation import git
 from tests.harness.hostile import SECRETS
@@ -19,6 +18,7 @@ from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
 WIDE = {"width": 1440, "height": 900}
+OPTIONS = {"viewport": WIDE}
 CREW = '''"""The crew."""
 
 
@@ -49,6 +49,7 @@ FILES = {
     "PRPs/executed/PRP-1-gates.md": "# PRP-1: Gates\n\nFour gates.\n\n**File:** `sound/gates.py`\n",
 }  # fmt: skip
 BY_HAND = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
+DOCUMENTS = ("alpha",)
 WHY = "why twelve knots by default"
 COUNTING = """() => {
   window.effort = { clicks: 0, keys: 0 };
@@ -56,19 +57,6 @@ COUNTING = """() => {
   addEventListener("keydown", () => (window.effort.keys += 1), true);
 }"""
 QUESTION = "When does the ferry cross the sound?"
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
-        written(url, folder, "alpha")
-        yield url
-
-
-@pytest.fixture
-def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    with reading(browser, url, viewport=WIDE) as reader:
-        yield reader
 
 
 def search(reader: Reader, query: str) -> Page:
@@ -139,8 +127,8 @@ def test_four_clicks_and_a_key_review_two_documents_of_today_and_revert_one(
     page.evaluate(COUNTING)
     news = page.locator(".news section", has_text="Written by agents")
     expect(news).to_be_visible()
-    written(url, folder, "tides", introduction="The tide is high at noon.")
-    written(url, folder, "winds", introduction="The wind is calm.")
+    write_document(url, folder, "tides", introduction="The tide is high at noon.")
+    write_document(url, folder, "winds", introduction="The wind is calm.")
     expect(news).to_contain_text("winds.md")
 
     news.get_by_role("link", name=re.compile("winds")).click()
@@ -232,7 +220,7 @@ def test_the_storage_of_knowledge_shows_its_state_and_is_synchronized(browser: B
     git(tmp_path, "init", "--quiet", "--bare", str(remote))
     with serving(project, LORE_HOME=str(home)) as url, reading(browser, url) as reader:
         reader.expected += ["409"]  # there is no index
-        written(url, project, "alpha")
+        write_document(url, project, "alpha")
         git(home, "remote", "add", "origin", str(remote))
         page = reader.open("#/knowledge")
         storage = page.locator(".storage")

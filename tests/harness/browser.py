@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ from playwright.sync_api import (
     sync_playwright,
 )  # fmt: skip
 
+from tests.harness import http_client
+from tests.harness.interfaces import bearer
 from tests.harness.owners import wait_until
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -246,3 +249,15 @@ def unreachable(page: Page) -> list[str]:
         .map((node) => node.cloneNode(false).outerHTML)"""
     )
     return found
+
+
+def go(page: Page, fragment: str) -> None:
+    """Move to another view without loading the page again."""
+    page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
+
+
+def write_document(url: str, folder: Path, name: str, **more: str) -> None:
+    """Create a document as an agent does, without the page."""
+    body = {"project_id": "depot", "filename": name, "title": name.title(), **more}
+    reply = http_client.post(f"{url}/api/projects/files", json=body, headers=bearer(folder))
+    assert reply.status_code in (200, 409), reply.text
