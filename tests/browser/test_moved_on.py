@@ -11,14 +11,13 @@ from tests.harness import http_client
 from tests.harness.browser import LateReply, Reader, go, write_document
 from tests.harness.interfaces import bearer
 
-LINES = 2_500
 FAILURE = json.dumps({"code": "INTERNAL_ERROR", "message": "The reading failed.", "hint": ""})
 FAILED = {"status": 500, "body": FAILURE}
 FILES = {
     "lore.toml": "[owner]\nauto_sync_files = 0\n",
     "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free.\n",
-    "north.py": "north = [\n" + "    'the buoy of the sound is red and round',\n" * (LINES - 2) + "]\n",
-    "south.py": "south = [\n" + "    'the buoy of the sound is red and round',\n" * (LINES - 2) + "]\n",
+    "north.py": "north = 'the buoy of the sound is red and round'\n",
+    "south.py": "south = 'the buoy of the sound is red and round'\n",
     **{f"docs/pier-{number}.md": f"# Pier {number}\n\nThe pier {number} of the harbour.\n" for number in range(60)},
 }
 DOCUMENTS = ("alpha", "beta")

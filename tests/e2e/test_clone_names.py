@@ -36,13 +36,10 @@ sys.exit(main())
 PARTS = ["Makefile", "benchmarks", "data", "docs", "etl", "openapi.yaml", "pyproject.toml", "server", "tests"]
 
 
-@pytest.mark.parametrize(
-    "place", ["my ünï link/lore", *(pytest.param(name, marks=pytest.mark.long) for name in ("lore", "my lore", "ünï"))]
-)
-def test_the_tests_that_start_programs_pass_in_a_clone_with_this_name(place: str, tmp_path: Path) -> None:
+def test_the_tests_that_start_programs_pass_in_a_clone_with_any_name(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "my ünï link").symlink_to(tmp_path / "real")
-    clone = tmp_path / place
+    clone = tmp_path / "my ünï link" / "lore"
     environment = virtual_environment(clone)
 
     done = subprocess.run(

@@ -251,6 +251,17 @@ def unreachable(page: Page) -> list[str]:
     return found
 
 
+def wider_than_the_window(page: Page) -> list[int]:
+    """Return the widths of windows, from 320 to 1,920 pixels, in which the view scrolls sideways."""
+    found = []
+    for width in (640, 320, 1_920):
+        page.set_viewport_size({"width": width, "height": 800})
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(width)
+    page.set_viewport_size({"width": 640, "height": 800})
+    return found
+
+
 def go(page: Page, fragment: str) -> None:
     """Move to another view without loading the page again."""
     page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
