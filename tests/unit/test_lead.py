@@ -173,41 +173,55 @@ def test_a_sentence_of_the_type_of_the_question_leads(question: str, sentence: s
     assert found[0] == re.sub(r"\[(hall)\]\S*?(?=\.$)", r"\1", sentence)
 
 
-def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_heading() -> None:
-    fence = make_chunk("a.md", text="Write two of them:\n\n```sh\n# manifest\nload all\n```\n")
-    names = make_chunk("a.md", text="The freight is listed in a file called `manifest` in each hold.\n")
-    headed = make_chunk("a.md", text="## Manifest\n\nIt lists the freight.\n")
-
-    assert defining("What is a manifest?", lambda: [fence, names]) == [names]
-    assert defining("What is a manifest?", lambda: [fence, names, headed]) == [headed]
+FENCE = ("a.md", "Write two of them:\n\n```sh\n# manifest\nload all\n```\n")
+NAMES = ("a.md", "The freight is listed in a file called `manifest` in each hold.\n")
+PROVIDED, DEFINED = "A manifest provides the weight of a ship.\n", "A manifest is a list of freight.\n"
+USED = ("src/hold.ts", "// more than these fall overboard\nif (casks > this.maxCasks) maxCasks()\n")
+SUBJECTS: dict[str, list[tuple[tuple[str, str], ...]]] = {
+    "What is a manifest?": [
+        (FENCE, NAMES),
+        (FENCE, NAMES, ("a.md", "## Manifest\n\nIt lists the freight.\n")),
+        *(
+            (("a.md", "The manifest of the ship provides a list of its freight.\n"),
+             ("a.md", f"{heading}\n\nThe freight, one line each.\n"))
+            for heading in ("## Manifest", '## <a name="list" />Manifest', "Manifest\n--------", "Manifest\n^^^^^^^^",
+                            "### `manifest` (String)")
+        ),
+        (("a.md", "# Manifests\n\nManifests can be printed.\n"), ("a.md", PROVIDED), ("a.md", DEFINED)),
+    ],
+    "What is maxCasks?": [
+        (USED, ("src/hold.ts", "  /**\n   * The most casks in one hold.\n   */\n  readonly maxCasks?: number\n")),
+        (USED, ("src/hold.ts", "\t// Casks beyond it stay on the quay.\n\tmaxCasks int\n")),
+        (USED, ("src/hold.ts", "    # beyond it, casks stay on the quay\n    maxCasks = 4\n")),
+        (USED, ("src/hold.ts", "// maxCasks is the most casks in one hold.\nfunc maxCasks() int {\n")),
+    ],
+    "What's maxCasks": [
+        (("hold.json", '"maxCasks": {\n  "type": "integer"\n}\n'),
+         ("hold.md", "## Max casks\n\n**`maxCasks`** (OPTIONAL) the limit of one hold.\n")),
+    ],
+    "what is berth": [
+        (("dock.js", "function berth (ships) {\n  return ships\n}"),
+         ("api.md", f"### {heading}\n\nTakes several ships."))
+        for heading in ("`dock.berth(ships, options) => Berth`", "dock.berth(ships)", "`berth(ships): Berth`")
+    ],
+}  # fmt: skip
+"""Passages for each question; the last one defines its subject."""
 
 
 @pytest.mark.parametrize(
-    "heading",
-    [
-        "## Manifest",
-        '## <a name="list" />Manifest',
-        "Manifest\n--------",
-        "Manifest\n^^^^^^^^",
-        "### `manifest` (String)",
-    ],
+    ("question", "rows"), [(question, rows) for question in SUBJECTS for rows in SUBJECTS[question]]
 )
-def test_a_heading_is_a_subject_in_each_notation(heading: str) -> None:
-    other = make_chunk("a.md", text="The manifest of the ship provides a list of its freight.\n")
-    headed = make_chunk("a.md", text=f"{heading}\n\nThe freight, one line each.\n")
+def test_the_passage_that_says_what_a_subject_is_defines_it(question: str, rows: tuple[tuple[str, str], ...]) -> None:
+    passages = [make_chunk(source, text=text) for source, text in rows]
 
-    assert defining("What is a manifest?", lambda: [other, headed]) == [headed]
+    assert defining(question, lambda: passages) == [passages[-1]]
 
 
-def test_a_sentence_that_says_what_something_is_comes_before_a_heading_and_before_what_it_provides() -> None:
-    headed = make_chunk("a.md", text="# Manifests\n\nManifests can be printed.\n")
-    provided = make_chunk("a.md", text="A manifest provides the weight of a ship.\n")
-    defined = make_chunk("a.md", text="A manifest is a list of freight.\n")
+def test_a_sentence_that_says_what_something_is_leads_before_what_it_provides() -> None:
+    found = lead("What is a manifest?", f"{PROVIDED}\n{DEFINED}")
 
-    assert defining("What is a manifest?", lambda: [headed, provided, defined]) == [defined]
-    found = lead("What is a manifest?", f"{provided.text}\n{defined.text}")
     assert found is not None
-    assert found[0] == defined.text.strip()
+    assert found[0] == DEFINED.strip()
 
 
 def test_the_opening_of_the_document_named_after_the_subject_comes_before_a_mention() -> None:
@@ -220,22 +234,6 @@ def test_the_opening_of_the_document_named_after_the_subject_comes_before_a_ment
     assert defining("What is a bilge pump?", lambda: [mention, later, opening]) == [opening]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "  /**\n   * The most casks in one hold.\n   */\n  readonly maxCasks?: number\n",
-        "\t// Casks beyond it stay on the quay.\n\tmaxCasks int\n",
-        "    # beyond it, casks stay on the quay\n    maxCasks = 4\n",
-        "// maxCasks is the most casks in one hold.\nfunc maxCasks() int {\n",
-    ],
-)
-def test_a_name_in_code_is_explained_where_a_comment_precedes_its_declaration(text: str) -> None:
-    used = make_chunk("src/hold.ts", text="// more than these fall overboard\nif (casks > this.maxCasks) maxCasks()\n")
-    declared = make_chunk("src/hold.ts", text=text)
-
-    assert defining("What is maxCasks?", lambda: [used, declared]) == [declared]
-
-
 def test_a_comment_that_says_what_a_class_is_comes_before_its_constructor() -> None:
     made = make_chunk("Hold.java", text="    /** Makes one. */\n    public CargoHold() {\n    }\n")
     opened = make_chunk("Hold.java", text=" */\npublic class CargoHold {\n")
@@ -243,23 +241,6 @@ def test_a_comment_that_says_what_a_class_is_comes_before_its_constructor() -> N
 
     assert defining("what is a CargoHold", lambda: [opened, made]) == [opened]
     assert defining("what is a CargoHold", lambda: [opened, made, said]) == [said]
-
-
-def test_a_heading_with_the_words_of_a_name_defines_it() -> None:
-    code = make_chunk("hold.json", text='"maxCasks": {\n  "type": "integer"\n}\n')
-    headed = make_chunk("hold.md", text="## Max casks\n\n**`maxCasks`** (OPTIONAL) the limit of one hold.\n")
-
-    assert defining("What's maxCasks", lambda: [code, headed]) == [headed]
-
-
-@pytest.mark.parametrize(
-    "heading", ["`dock.berth(ships, options) => Berth`", "dock.berth(ships)", "`berth(ships): Berth`"]
-)
-def test_a_heading_with_the_signature_of_a_subject_defines_it(heading: str) -> None:
-    code = make_chunk("dock.js", text="function berth (ships) {\n  return ships\n}")
-    signed = make_chunk("api.md", text=f"### {heading}\n\nTakes several ships.")
-
-    assert defining("what is berth", lambda: [code, signed]) == [signed]
 
 
 def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_it_has_some() -> None:
