@@ -13,20 +13,28 @@ from lore_etl.core.errors import Busy, DeadlineExceeded
 from lore_server.execution.threads import CLIENT, Lane, Together, Turns
 
 
-def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:
-    lane, go_on, began = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
+class Held:
+    """Work that tells when it has begun, and returns when it is let go."""
 
-    def slow() -> int:
-        began.set()
-        assert go_on.wait(120)
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.began, self.go_on, self._failure = threading.Event(), threading.Event(), failure
+
+    def __call__(self) -> int:
+        self.began.set()
+        assert self.go_on.wait(120)
+        if self._failure:
+            raise self._failure
         return 1
 
+
+def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:
+    lane, slow = Lane[int]("test", 1, queue_seconds=0.01), Held()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(lane.run, "slow", slow, 30)
-        assert began.wait(120)
+        assert slow.began.wait(120)
         with pytest.raises(Busy, match="1 calls are already running"):
             lane.run("second", lambda: 2, 30)
-        go_on.set()
+        slow.go_on.set()
         assert first.result(30) == 1
     assert Lane[int]("test", 1, 30).run("third", lambda: 3, 30) == 3
     lane.close()
@@ -110,12 +118,7 @@ def test_a_call_that_no_longer_waits_gets_no_slot() -> None:
 
 def test_a_client_is_known_by_the_context_of_its_calls() -> None:
     """Its own calls wait for each other, and that of another client begins."""
-    lane, go_on, began = Lane[int]("test", 2, 120, of_one=1), threading.Event(), threading.Event()
-
-    def slow() -> int:
-        began.set()
-        assert go_on.wait(120)
-        return 1
+    lane, slow = Lane[int]("test", 2, 120, of_one=1), Held()
 
     def run(client: str, work: Callable[[], int]) -> int:
         CLIENT.set(client)
@@ -123,9 +126,9 @@ def test_a_client_is_known_by_the_context_of_its_calls() -> None:
 
     with ThreadPoolExecutor(3) as pool:
         calls = [pool.submit(copy_context().run, run, "many", slow) for _ in range(2)]
-        assert began.wait(120)
+        assert slow.began.wait(120)
         assert pool.submit(copy_context().run, run, "one", lambda: 2).result(120) == 2
-        go_on.set()
+        slow.go_on.set()
         assert [call.result(120) for call in calls] == [1, 1]
     lane.close()
 
@@ -197,20 +200,14 @@ def test_calls_that_arrive_during_an_identical_one_share_the_next() -> None:
 
 
 def test_a_failure_reaches_its_callers_and_the_next_call_tries_again() -> None:
-    together, go_on, began = Together[int](), threading.Event(), threading.Event()
-
-    def fail() -> int:
-        began.set()
-        assert go_on.wait(120)
-        raise Busy("It is taken.")
-
+    together, fail = Together[int](), Held(Busy("It is taken."))
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(together.run, "a", fail)
-        assert began.wait(120)
+        assert fail.began.wait(120)
         key = Key("a")
         second = pool.submit(together.run, key, fail)
         assert key.asked.wait(120)
-        go_on.set()
+        fail.go_on.set()
         for future in (first, second):
             with pytest.raises(Busy):
                 future.result(30)
