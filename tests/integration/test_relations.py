@@ -106,7 +106,7 @@ def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
     write_project(app.index.root, PARTS)
     sync(app)
 
-    reply = app.call("ask_knowledge_base", {"query": "Which methods does dock.Clerk define?"})
+    reply = app.call("ask_knowledge_base", {"query": "Which members does dock.Clerk have?"})
 
     assert reply["answer"] == (
         "`Clerk` defines at least 2 members in dock/clerk.go and 1 other file: `name` [1], `File` [2]."

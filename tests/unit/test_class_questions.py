@@ -26,7 +26,11 @@ TREE = Hierarchy(
     ]
 )
 MEMBERS = {
-    "shop.Store": [Member("claim", "method", (8, 12)), Member("revive", "method", (14, 18))],
+    "shop.Store": [
+        Member("size", "attribute", (4, 4)),
+        Member("claim", "method", (8, 12)),
+        Member("revive", "method", (14, 18)),
+    ],
     "shop.SQLStore": [Member("claim", "method", (9, 20))],
 }
 
@@ -65,11 +69,18 @@ ANSWERS = {
         "parents of SQLiteStore",
     ],
     "`SQLStore` extends `shop.Store` {1}; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
-    "`Store` defines at least 2 members in shop/base.py: `claim` {1}, `revive` {2}.": [
+    "`Store` defines at least 2 methods in shop/base.py: `claim` {1}, `revive` {2}.": [
         "What methods does shop.Store define?",
+        "which functions does shop.Store have",
         "What methods does shop::Store define?",
         r"What methods does shop\Store define?",
     ],
+    "`Store` defines at least 1 field in shop/base.py: `size` {1}.": ["what fields does shop.Store have?"],
+    "`Store` defines at least 3 members in shop/base.py: `size` {1}, `claim` {2}, `revive` {3}.": [
+        "members of shop.Store",
+        "list the fields and methods of shop.Store",
+    ],
+    "`SQLStore` defines at least 1 member in shop/sql.py: `claim` {1}.": ["which attributes does shop.SQLStore have"],
     "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}.": ["Where is MemoryStore defined?"],
     "No class that extends `MemoryStore` {1} is recorded.": ["subclasses of MemoryStore"],
     "No base class of `Floating` {1} is recorded.": ["What is the base class of Floating?"],

@@ -25,6 +25,7 @@ SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
 MAX_READ = 500  # passages
 COMMENT = r"\s*(?:#|//|/?\*|--)"
+_KINDS = {"methods": ("method",), "fields": ("attribute", "config")}  # of members
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
@@ -62,7 +63,8 @@ def class_fact(
     question = dotted(question)
     asks = {name for name, form in _FORM.items() if form.search(question)}
     upwards, downwards, asks_place = "upwards" in asks, "downwards" in asks, "defined" in asks
-    asks_origin, asks_list = asks >= {"asks_origin", "inherited"}, asks >= {"members", "asks_list"}
+    kinds = asks & {"methods", "fields", "members"}
+    asks_origin, asks_list = asks >= {"asks_origin", "inherited"}, "asks_list" in asks and bool(kinds)
     asks_users = "used" in asks and "uses" not in asks
     if not (asks_origin or upwards or downwards or asks_place or asks_users or asks_list):
         return None
@@ -88,7 +90,7 @@ def class_fact(
         return _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
         return _definition(nodes)
-    return _members(nodes, members_of) if asks_list else None
+    return _members(nodes, members_of, kinds.pop() if len(kinds) == 1 else "members") if asks_list else None
 
 
 def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tuple[list[ClassNode], str]:
@@ -255,13 +257,16 @@ def _lineage(name: str, tree: Hierarchy) -> list[str]:
     return found
 
 
-def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
+def _members(nodes: Sequence[ClassNode], members_of: MembersOf, asked: str) -> Fact | None:
+    """Return the members of the first class with some: its `methods`, `fields` or `members`, or else all."""
     for node in nodes:
-        own = str(node.source)
-        if places := tuple(DefinedPlace(one.name, one.source or own, one.lines) for one in members_of(node)):
-            others = len({place.source for place in places} - {own})
-            files = f"{own} and {counted(others, 'other file')}" if others else own
-            text = f"`{last_part(node.name)}` defines at least {counted(len(places), 'member')} in {files}"
+        own, known = str(node.source), members_of(node)
+        some = [one for one in known if one.kind in _KINDS.get(asked, (one.kind,))]
+        if places := tuple(DefinedPlace(one.name, one.source or own, one.lines) for one in some or known):
+            first, *others = dict.fromkeys(place.source for place in places)
+            files = f"{first} and {counted(len(others), 'other file')}" if others else first
+            kind = asked.removesuffix("s") if some else "member"
+            text = f"`{last_part(node.name)}` defines at least {counted(len(places), kind)} in {files}"
             return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED])
     return None
 
