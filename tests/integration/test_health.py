@@ -91,6 +91,15 @@ def test_an_empty_index_is_degraded(hash_app: App) -> None:
     assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
 
 
+@pytest.mark.parametrize("operation", ["list_sources", "list_documents", "get_class_hierarchy", "get_source"])
+def test_a_list_of_an_empty_index_says_why_it_is_empty(hash_app: App, operation: str) -> None:
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    arguments = {"path": "README.md"} if operation == "get_source" else {}
+
+    with pytest.raises(IndexMissing, match="A sync found no files to index"):
+        hash_app.call(operation, arguments)
+
+
 @pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
 @pytest.mark.promise(30)
 def test_a_lost_store_is_reported_and_other_parts_are_checked_independently(

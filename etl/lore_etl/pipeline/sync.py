@@ -141,6 +141,13 @@ def load_if_needed(index: Index, report: SyncReport, progress: Progress, changes
         index.catalogue.set_meta(synced_commit=commit)
 
 
+def require_chunks(index: Index) -> None:
+    """Own an index that is not empty. Raises IndexMissing, Busy."""
+    index.require()
+    if not index.catalogue.total():
+        raise emptiness(index)
+
+
 def emptiness(index: Index) -> IndexMissing:
     """Return the error for an index without chunks, with the reason why it has none."""
     synced_at, failed = index.catalogue.metas("synced_at", "failed_sync")

@@ -23,7 +23,7 @@ from lore_etl.core.errors import (
 from lore_etl.core.model import Chunk, row_id
 from lore_etl.index import Index
 from lore_etl.models.embedder import Vectors
-from lore_etl.pipeline.sync import emptiness
+from lore_etl.pipeline.sync import require_chunks
 from lore_etl.stores.snapshot import Derived
 from lore_server.query.parse import Query
 from lore_server.query.path_words import TOPIC_WORDS
@@ -114,9 +114,7 @@ def retrieve(
     `question` was embedded earlier if the caller holds a gate. Raises IndexMissing, ModelMismatch, IndexDamaged.
     """
     watch = watch or Stopwatch()
-    index.require()
-    if not index.catalogue.total():
-        raise emptiness(index)
+    require_chunks(index)
     index.keywords.verify()
     if not index.keywords.count():
         raise IndexDamaged("The keyword index has lost its chunks.")

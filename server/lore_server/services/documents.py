@@ -12,6 +12,7 @@ from lore_etl.core.text import nearest_paths
 from lore_etl.files.indexed import origin_of_file
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
+from lore_etl.pipeline.sync import require_chunks
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.snapshot import Derived
@@ -51,7 +52,7 @@ class DocumentService:
         source: str | None = None,
         cursor: str | None = None,
     ) -> records.DocumentListRecord:
-        self._index.require()
+        require_chunks(self._index)
         mark = self._mark("documents", type, source, str(near_copies))
         start = budget.offset_of(cursor, mark) if cursor else offset
         only = None if type == ALL else type
@@ -77,7 +78,7 @@ class DocumentService:
 
     def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> records.DocumentRecord:
         """Return one chunk. Raises DocumentNotFound."""
-        self._index.require()
+        require_chunks(self._index)
         chunk = self._index.catalogue.chunks([id]).get(id)
         if chunk is None:
             raise DocumentNotFound(f"There is no document with the id `{id}`.")
@@ -107,7 +108,7 @@ class DocumentService:
         cursor: str | None = None,
     ) -> records.SourceListRecord:
         """Return a page of the indexed files, or of those changed after a point, latest first. Raises NotFound."""
-        self._index.require()
+        require_chunks(self._index)
         mark = self._mark("sources", type, under, since)
         start = budget.offset_of(cursor, mark)
         found = self._index.catalogue.sources(None if type == ALL else type, under.rstrip("/") if under else None)
@@ -130,7 +131,7 @@ class DocumentService:
         cursor: str | None = None,
     ) -> records.SourceTextRecord:
         """Return a file or some of its lines, and its history. Raises DocumentNotFound, InvalidArgument."""
-        self._index.require()
+        require_chunks(self._index)
         chunks = self._index.catalogue.of_source(path)
         if not chunks and "\n" in path.strip():
             return self._several(list(filter(None, path.split("\n"))), max_tokens, history)
@@ -212,7 +213,7 @@ class DocumentService:
         self, *, max_tokens: int, root: str | None = None, depth: int | None = None, cursor: str | None = None
     ) -> records.HierarchyResultRecord:
         """Return a class with its subclasses and users, all classes, or a function's users. Raises ClassNotFound."""
-        self._index.require()
+        require_chunks(self._index)
         tree, asked = self._index.hierarchy, (root or "").strip()
         functions = functions_named(self._index, asked) if asked and not tree.named(asked) else []
         if not tree.nodes and not functions:
