@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import AnswerSettings, Settings
-from lore_etl.core.errors import IndexMissing
+from lore_etl.core.errors import GuardTripped, IndexMissing
 from lore_etl.models.embedder import RecentQueries
+from lore_etl.pipeline.sync import sync_knowledge
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
@@ -89,6 +90,24 @@ def test_an_empty_index_is_degraded(hash_app: App) -> None:
     record = health(hash_app)
 
     assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
+
+
+def test_a_refused_sync_is_visible_until_its_reason_is_gone(project: Path, open_app: Opener) -> None:
+    write_project(project, {f"docs/{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(9)})
+    app = open_app(project)
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    shutil.move(project / "docs", project / ".docs")
+    for _ in range(2):
+        with pytest.raises(GuardTripped):
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_knowledge(app.index)  # the documents of agents are indexed nevertheless
+    refused = health(app)
+    shutil.move(project / ".docs", project / "docs")
+    app.freshness.notice()
+
+    assert (refused["status"], parts(refused)["collection"]) == ("degraded", "degraded")
+    assert "The last sync failed: This sync would delete 9 of 11 chunks" in render("healthcheck", refused).body
+    assert health(app)["status"] == "healthy"
 
 
 @pytest.mark.parametrize("operation", ["list_sources", "list_documents", "get_class_hierarchy", "get_source"])

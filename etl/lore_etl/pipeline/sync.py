@@ -54,7 +54,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
         if changes or not is_loaded(index):
             load(index, report, progress, {}, changes or Changes())
 
-    return run_steps(index, steps)
+    return run_steps(index, steps, is_whole=False)
 
 
 def create_only(
@@ -103,8 +103,8 @@ def delete_all(index: Index) -> SyncReport:
     return run_steps(index, steps)
 
 
-def run_steps(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run and time the steps, again if the catalogue was damaged; record a failure for searches in an empty index."""
+def run_steps(index: Index, steps: Callable[[SyncReport], object], is_whole: bool = True) -> SyncReport:
+    """Run and time the steps, again if the catalogue was damaged; record whether those of a whole sync failed."""
     started, report = time.monotonic(), SyncReport()
     index.own_for_writing()
     try:
@@ -119,10 +119,10 @@ def run_steps(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport
             steps(report)
     except LoreError as error:
         with suppress(LoreError):
-            if not index.catalogue.total():
+            if is_whole:
                 index.catalogue.set_meta(failed_sync=canonical_json([error.message, error.hint]))
         raise
-    if index.catalogue.meta("failed_sync") is not None:
+    if is_whole and index.catalogue.meta("failed_sync") is not None:
         index.catalogue.set_meta(failed_sync=None)
     report.duration = round(time.monotonic() - started, 3)
     return report

@@ -129,6 +129,10 @@ class HealthService:
             )
         if waiting:
             return self._repaired("degraded", f"{waiting} of {chunks} chunks have no vector yet.")
+        failed = self.index.catalogue.meta("failed_sync")
+        if failed is not None and self.freshness.record()["state"] != "fresh":
+            message, hint = json.loads(failed)
+            return self._repaired("degraded", f"The last sync failed: {message}", hint)
         return "ok", f"{chunks} chunks."
 
     def _check_keywords(self) -> Verdict:
