@@ -110,6 +110,12 @@ def test_the_origin_of_each_place_is_shown_and_its_history_if_requested(app: App
     assert render("get_source", reply).whole().count("note: ") == 2
 
 
+@pytest.mark.parametrize("part", [{"start": 2}, {"end": 3}, {"cursor": "anything"}], ids=str)
+def test_a_part_of_several_places_is_refused_because_it_belongs_to_one_file(app: App, part: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match="for a single file"):
+        read(app, "src/crew.py\nREADME.md", **part)
+
+
 def test_a_missing_place_is_named(app: App) -> None:
     with pytest.raises(DocumentNotFound, match=r"docs/bred\.md"):
         read(app, "docs/bread.md\ndocs/bred.md")

@@ -134,6 +134,9 @@ class DocumentService:
         require_chunks(self._index)
         chunks = self._index.catalogue.of_source(path)
         if not chunks and "\n" in path.strip():
+            if start or end or cursor:
+                hint = "Write the lines behind each path, such as `src/a.py:10-40`."
+                raise InvalidArgument("`start`, `end` and `cursor` are for a single file.", hint)
             return self._several(list(filter(None, path.split("\n"))), max_tokens, history)
         if not chunks and start is None and end is None:
             path, asked = place_of(path.strip())
