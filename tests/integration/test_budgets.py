@@ -251,7 +251,17 @@ def test_a_chunk_of_a_changed_file_is_marked(tmp_path: Path, open_app: Opener, p
 
     assert chunk["freshness"]["state"] == "stale"
     assert chunk.get("changed", False) is (path == "a.py")
-    assert ("(changed since the last sync)" in render("get_document_by_id", chunk).body) is (path == "a.py")
+    assert ("(changed or deleted since the last sync)" in render("get_document_by_id", chunk).body) is (path == "a.py")
+
+
+def test_a_passage_of_a_deleted_file_does_not_say_that_the_file_only_changed(tmp_path: Path, open_app: Opener) -> None:
+    app = open_app(write_project(tmp_path.resolve(), {"a.py": "class A: ...\n", "b.py": "class B: ...\n"}))
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    (tmp_path / "a.py").unlink()
+    shown = render("query_documents", app.call("query_documents", {"query": "class A"})).body
+
+    assert [line for line in shown.split("\n") if "a.py" in line and "(changed or deleted since the last sync)" in line]
+    assert [line for line in shown.split("\n") if "b.py" in line and "deleted" not in line]
 
 
 def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:

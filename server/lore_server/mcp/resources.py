@@ -115,7 +115,7 @@ def _contents(call: Call, uri: str) -> Contents:
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
     if reply.get("changed"):
-        about.append("The file has changed since the last sync.")
+        about.append("The file was changed or deleted since the last sync.")
     if "next_cursor" in reply:
         following = f"{place}?cursor={reply['next_cursor']}"
         about.append(f"This part ends at line {reply['lines'][1]}. The next part is {following}")

@@ -91,8 +91,8 @@ def kind(row: Mapping[str, Any]) -> str:
 
 
 def changed(row: Mapping[str, Any]) -> str:
-    """Return the remark after a file that has changed; an empty string for other files."""
-    return "  (changed since the last sync)" if row.get("changed") else ""
+    """Return the remark after a file that has changed or is gone; an empty string for other files."""
+    return "  (changed or deleted since the last sync)" if row.get("changed") else ""
 
 
 def marked_as_data(reply: ReplyText) -> ReplyText:
