@@ -46,7 +46,7 @@ def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
     """Return the files that git itself lists."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True, env=environment)
-    command = ["git", "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
+    command = ["git", "ls-files", "-z", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=root, check=True, env=environment, capture_output=True, text=True).stdout
     return sorted(set(listed.split("\0")) & set(paths))
 
@@ -76,19 +76,31 @@ def test_generated_folders_are_skipped_and_agent_folders_are_read(tmp_path: Path
 @given(
     top=st.lists(st.sampled_from(PATTERNS), max_size=6),
     nested=st.lists(st.sampled_from(PATTERNS), max_size=4),
+    own=st.lists(st.sampled_from(PATTERNS), max_size=4),
 )
-def test_files_ignored_by_git_are_skipped(top: list[str], nested: list[str]) -> None:
+def test_files_ignored_by_git_are_skipped(top: list[str], nested: list[str], own: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         contents = dict.fromkeys(TREE, "x")
         contents |= {".gitignore": "\n".join(top), "src/.gitignore": "\n".join(nested)}
+        contents[".git/info/exclude"] = "\n".join(own)
         for path, text in contents.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
 
-        found = files(root)
+        project = ProjectFiles(root, [], root / ".lore")
+        found = list(project.scan().files)
         assert found == not_ignored_by_git(root, TREE)
-        assert [path for path in sorted(TREE) if not is_skipped(root, path, rules_for(root, []))] == found
+        assert [path for path in sorted(TREE) if not project.is_skipped(path)] == found
+
+
+def test_an_edited_exclude_file_of_the_repository_counts_in_the_next_scan(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "", "b.md": "", ".git/info/exclude": "a.md"})
+    project = ProjectFiles(tmp_path, [], tmp_path / ".lore")
+    before = list(project.scan().files)
+    (tmp_path / ".git/info/exclude").write_text("b.md")
+
+    assert (before, list(project.scan().files)) == (["b.md"], ["a.md"])
 
 
 IGNORED = {

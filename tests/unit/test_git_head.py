@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.files.git_folder import Head, head
+from lore_etl.files.git_folder import Head, excludes, head
 from tests.harness.evaluation import commit, git
 
 
@@ -53,6 +53,17 @@ def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pyte
     assert head(repository).branch == "main"
 
 
+def test_the_exclude_file_of_a_worktree_is_that_of_its_repository(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("worktree") / "other"
+    git(repository, "worktree", "add", "-q", "-b", "side", str(other))
+    (repository / ".git/info/exclude").write_text("a.txt")
+
+    assert excludes(other) == excludes(repository) == b"a.txt"
+    assert excludes(other.parent) is None
+
+
 def test_a_folder_without_a_repository_or_a_commit_has_no_commit(tmp_path: Path) -> None:
     assert head(tmp_path) == Head(None, None)
 
@@ -94,6 +105,23 @@ def test_fifos_devices_symlinks_and_endless_files_are_not_read(
     hinder(tmp_path / ".git" / name)
 
     assert head(tmp_path).commit is None
+
+
+@pytest.mark.parametrize("hinder", [os.mkfifo, os.mkdir, link_to_a_device, link_to_a_file])
+def test_an_exclude_file_is_read_only_if_it_is_a_file(repository: Path, hinder: Callable[[Path], None]) -> None:
+    (repository / ".git/info/exclude").unlink()
+    hinder(repository / ".git/info/exclude")
+
+    assert excludes(repository) is None
+
+
+def test_the_exclude_file_of_another_repository_is_not_read(repository: Path) -> None:
+    for name in ("linked", "named"):
+        (repository / name).mkdir()
+    (repository / "linked/.git").symlink_to(repository / ".git")
+    (repository / "named/.git").write_text(f"gitdir: {repository / '.git'}")
+
+    assert [excludes(repository / name) for name in ("linked", "named")] == [None, None]
 
 
 @pytest.mark.parametrize(

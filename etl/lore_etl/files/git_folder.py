@@ -105,6 +105,15 @@ def _refused(reason: str) -> InvalidArgument:
     return InvalidArgument(f"{NO_HISTORY} Its .git {reason}, which Lore does not follow.", hint)
 
 
+def excludes(root: Path) -> bytes | None:
+    """Return the patterns in `.git/info/exclude` of the repository whose top folder this is, if there are any."""
+    try:
+        found = repository(root)
+        return read_below(found.common, "info/exclude", _LARGEST_CONFIG) if found and found.top == root else None
+    except (OSError, InvalidArgument):
+        return None
+
+
 def head(root: Path) -> Head:
     """Return HEAD of the repository around the folder (gitrepository-layout(5); worktrees and packed refs included).
 

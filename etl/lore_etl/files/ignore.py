@@ -139,7 +139,7 @@ def _spec(patterns: tuple[str, ...]) -> Spec:
 
 @dataclass(eq=False)
 class Rules:
-    """The rules for the entries of a folder: `index.exclude`, then the ignore files, the nearest last; `index.include`.
+    """The rules in a folder: `index.exclude`, git's exclude file, ignore files, the nearest last; `index.include`.
 
     Each keeps its decisions and its folders' rules; after a change of an ignore file above, a walk gets other objects.
     """

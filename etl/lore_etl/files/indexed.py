@@ -12,6 +12,7 @@ from typing import Protocol
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, Converter, format_of
+from lore_etl.files.git_folder import excludes
 from lore_etl.files.ignore import IGNORE_FILE, Rules, rules_for
 from lore_etl.files.scan import RACY_NS, FileEntry, Scan, Unreadable, is_skipped, lasting_stamp, stamp_of, text_of, walk
 from lore_etl.system.open_folder import facts_below, open_below, read_below
@@ -69,8 +70,12 @@ class ProjectFiles:
         self._reported = set[str]()
 
     @cached_property
-    def _rules(self) -> Rules:
+    def _configured(self) -> Rules:
         return rules_for(self._root, self._exclude, self._skip, self._include)
+
+    @property
+    def _rules(self) -> Rules:
+        return self._configured.entering(excludes(self._root))
 
     @cached_property
     def _rules_of_others(self) -> Rules:
