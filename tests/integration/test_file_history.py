@@ -20,7 +20,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import INCOMPLETE, MAX_COMMITS, ProjectHistory
+from lore_server.changes.file_history import INCOMPLETE, MAX_COMMITS, NOT_OWN, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
@@ -589,7 +589,10 @@ def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
     for name in ("part", "libs/odd ; # name"):
         git(super_project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(main), name)
     (tmp_path / "alias").symlink_to(tmp_path)
+    commit(super_project, "Add the parts")
 
+    assert found(super_project, path=f"part/{RETRY}") == ([], NOT_OWN)
+    assert found(super_project, path=".gitmodules") == (["Add the parts"], None)
     for place in ("tree", "tree/src", "super/part", "super/libs/odd ; # name", "alias/tree", "alias/super/part"):
         root = tmp_path / place
         changed = project_git.changing(root, "retry.py" if place == "tree/src" else RETRY, None, 9)

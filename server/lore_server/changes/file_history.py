@@ -11,6 +11,7 @@ from lore_etl.core.text import clip
 from lore_etl.files.indexed import KNOWLEDGE, PULLED
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
+from lore_etl.system.open_folder import facts_below
 from lore_server.changes import project_git
 from lore_server.changes.project_git import CommitLog, LoggedCommit
 from lore_server.changes.ticket_names import closed_by, files_by_name, names, names_of_file, shown_name
@@ -28,6 +29,7 @@ FEW = f"Only the latest {MAX_COMMITS} commits are shown."
 INCOMPLETE = "Older commits are missing: git took too long, or this is a shallow clone."
 EDITED = "These lines changed after the last commit."
 NOT_COMMITTED = "The file is not in the last commit."
+NOT_OWN = "The file belongs to another repository in this project, whose history is not read."
 NO_COMMIT = "No commit of the history changed this."
 NOT_NAMED = "No commit names this ticket."
 
@@ -73,7 +75,8 @@ class ProjectHistory:
         is_own = not path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/"))
         lines = project_git.committed(root, path, list(text), first, last or len(text)) if is_own else None
         if lines is None:
-            return CommitLog([], True), NOT_COMMITTED
+            inner = any(facts_below(root, f"{folder}/.git") for folder in PurePosixPath(path).parents[:-1])
+            return CommitLog([], True), NOT_OWN if inner else NOT_COMMITTED
         is_whole = first == 1 and (last or len(text)) >= len(text)
         found = project_git.changing(root, path, None if is_whole else lines, MAX_COMMITS + 1)
         return found, (None if found.commits else NO_COMMIT) if lines.is_same or is_whole else EDITED
