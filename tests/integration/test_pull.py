@@ -135,7 +135,7 @@ def test_a_long_rate_limit_ends_the_pull_and_keeps_the_tickets_read_so_far(tmp_p
     tracker = many()
     tracker.instead = lambda number, path: (429, {"Retry-After": "3600"}, {}) if number == 3 else None
 
-    with running(tracker), pytest.raises(Busy, match="rate limit is reached until"):
+    with running(tracker), pytest.raises(Busy, match=r"rate limit is reached\. All pages"):
         pulled(tracker, tmp_path)
 
     assert len(texts(tmp_path)) == 198  # pages overlap by one second
@@ -228,7 +228,13 @@ def test_an_address_of_a_tracker_that_is_none_is_reported(tmp_path: Path) -> Non
 
 
 def test_discussions_that_refer_to_themselves_end_the_pull(tmp_path: Path) -> None:
-    node = {"number": 1, "title": "x", "updatedAt": moment(1), "comments": {"nodes": []}, "labels": {"nodes": []}}
+    node = {
+        "number": 1,
+        "title": "x",
+        "updatedAt": moment(1),
+        "comments": {"totalCount": 0, "nodes": []},
+        "labels": {"nodes": []},
+    }
     page = {"nodes": [node], "pageInfo": {"hasNextPage": True, "endCursor": "same"}}
     tracker = github([])
     tracker.graphql = lambda variables: {"data": {"repository": {"discussions": page}}}
@@ -361,11 +367,15 @@ def test_a_refusal_says_what_the_tracker_replied_and_not_why(tmp_path: Path, env
                 pulled(tracker, tmp_path, environment=environment)
 
 
-def test_discussions_are_read_with_a_token_and_otherwise_mentioned(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("total", "count"), [(1, "1 of 1 comment"), (130, "1 of 130 comments")])
+def test_discussions_are_read_with_a_token_and_otherwise_mentioned(tmp_path: Path, total: int, count: str) -> None:
     node = {
         "number": 5, "title": "Which berth?", "body": "Ask.", "url": "", "createdAt": moment(1), "updatedAt": moment(2),
         "closed": False, "author": {"login": "eve"}, "labels": {"nodes": []},
-        "comments": {"nodes": [{"id": "c", "body": "Berth 3.", "createdAt": moment(2), "author": None}]},
+        "comments": {
+            "totalCount": total,
+            "nodes": [{"id": "c", "body": "Berth 3.", "createdAt": moment(2), "author": None}],
+        },
     }  # fmt: skip
     page = {"nodes": [node], "pageInfo": {"hasNextPage": False, "endCursor": None}}
     tracker = github([])
@@ -376,7 +386,9 @@ def test_discussions_are_read_with_a_token_and_otherwise_mentioned(tmp_path: Pat
         pulled(tracker, tmp_path, environment={"GITHUB_TOKEN": "secret"})
 
     assert without.notes == ["Discussions need a token in GITHUB_TOKEN; they were left out."]
-    assert texts(tmp_path)["discussions/5.md"].endswith("Ask.\n\n### @ghost - 2026-02-01T00:00:02Z\n\nBerth 3.\n")
+    assert texts(tmp_path)["discussions/5.md"].endswith(
+        f"Ask.\n\n({count}, without the replies to them)\n\n### @ghost - 2026-02-01T00:00:02Z\n\nBerth 3.\n"
+    )
 
 
 def test_a_ticket_cannot_forge_a_comment_or_front_matter_or_hide_the_comments_after_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from lore_etl.core.errors import ProviderUnavailable
+from lore_etl.core.text import counted
 from lore_server.knowledge.names import DEVICES
 from lore_server.trackers import tickets
 from lore_server.trackers.tickets import ISSUES
@@ -13,6 +14,7 @@ ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
 TOKEN_VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 PULLS, DISCUSSIONS = "pulls", "discussions"
+_COUNTED = "discussions with the number of their comments"  # earlier pulls did not store it, so all are read again
 _KEYS = {"title": "title", "created": "created_at", "updated": "updated_at", "url": "html_url", "body": "body"}
 _RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "published_at"}
 _DISCUSSION_KEYS = {**_KEYS, "created": "createdAt", "updated": "updatedAt", "url": "url"}
@@ -23,7 +25,7 @@ _DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
     discussions(first: 25, after: $after, orderBy: {field: UPDATED_AT, direction: DESC}) {
       pageInfo { hasNextPage endCursor }
       nodes { number title body url createdAt updatedAt closed author { login } labels(first: 20) { nodes { name } }
-        comments(first: 100) { nodes { id body createdAt author { login } } } }
+        comments(first: 100) { totalCount nodes { id body createdAt author { login } } } }
     }
   }
 }"""
@@ -48,7 +50,7 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
 def pull_discussions(client: TrackerClient, store: tickets.TicketStore, project: str) -> None:
     """Store the discussions that changed, newest first; GitHub shows them only to requests with a token."""
     owner, _, name = project.partition("/")
-    known, newest, after = store.position(DISCUSSIONS).get("since", ""), "", None
+    known, newest, after = store.position(_COUNTED).get("since", ""), "", None
     while True:
         variables = {"owner": owner, "name": name, "after": after}
         data = client.post("graphql", {"query": _DISCUSSIONS, "variables": variables})
@@ -62,7 +64,7 @@ def pull_discussions(client: TrackerClient, store: tickets.TicketStore, project:
         except (KeyError, TypeError) as error:
             raise ProviderUnavailable("GitHub did not return discussions.", "Check the token's permissions.") from error
         if is_last:
-            store.move_to(DISCUSSIONS, {"since": max(known, newest)})
+            store.move_to(_COUNTED, {"since": max(known, newest)})
             return
         if after == before:
             raise endless_pages()
@@ -105,9 +107,11 @@ def _discussion(store: tickets.TicketStore, node: tickets.Item) -> None:
     }
     labels = [tickets.text_of(label["name"]) for label in node["labels"]["nodes"]]
     known = {"state": "closed" if node.get("closed") else "open", "author": _login(node.get("author"))}
-    before = store.get(number)
+    if total := node["comments"]["totalCount"]:
+        note = f"({len(comments)} of {counted(total, 'comment')}, without the replies to them)"
+        known["body"] = f"{tickets.text_of(node.get('body'))}\n\n{note}"
     ticket = tickets.ticket_of(
-        DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known
+        DISCUSSIONS, number, node, _DISCUSSION_KEYS, store.get(number), labels=labels, comments=comments, **known
     )
     store.put(number, ticket)
 

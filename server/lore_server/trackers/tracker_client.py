@@ -102,10 +102,10 @@ class TrackerClient:
             failures += 1
             pause = max(asked or 0.0, 2.0**failures / 4)
             if asked is not None and (pause > self._patience or failures == ATTEMPTS):
-                until = time.strftime("%H:%M", time.localtime(time.time() + pause))
+                then = time.strftime("%H:%M", time.localtime(time.time() + pause))
                 raise Busy(
-                    f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
-                    "Run the command again then; it continues. With a token in the environment, the limit is higher.",
+                    "The tracker's rate limit is reached. All pages so far are saved.",
+                    f"Run the command again after {then}; it continues. A token in the environment raises the limit.",
                 )
             if failures == ATTEMPTS:
                 raise ProviderUnavailable(f"The tracker does not respond ({reason}).", "Run the command again later.")
