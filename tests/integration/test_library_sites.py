@@ -10,8 +10,9 @@ import pytest
 
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_server.execution.foreign_reply import ReplyRefused, unpacked
-from lore_server.library_docs import site_client
+from lore_server.library_docs import doc_site, site_client
 from lore_server.library_docs.doc_set import SITE, DocSet, DocSetReport
+from lore_server.library_docs.doc_site import MAX_SITEMAPS
 from lore_server.library_docs.library_manager import LibraryManager
 from lore_server.library_docs.site_client import ATTEMPTS, SiteClient
 from tests.harness.docs_site import DocsSite, html_page, serving
@@ -90,6 +91,32 @@ def test_links_are_followed_below_the_address_up_to_the_maximum(index: Path) -> 
     assert (counts(whole), "/private" in site.paths) == ((1, 0, 3, 0), False)
 
 
+@pytest.mark.parametrize("others", [[], ["https://x.test/a.xml"] * 60], ids=["readable", "of other hosts"])
+def test_sitemaps_beyond_the_maximum_are_reported(index: Path, others: list[str]) -> None:
+    site = mapped(1)
+    names = [*others, *(f"http://HOST/maps/{n}.xml" for n in range(MAX_SITEMAPS + 5))]
+    site.pages["/docs/"] = html_page("Start")
+    site.pages["/sitemap.xml"] = "<sitemapindex>" + "".join(f"<loc>{name}</loc>" for name in names)
+    site.pages |= {f"/maps/{n}.xml": "<loc>http://HOST/docs/p0.html</loc>" for n in range(MAX_SITEMAPS + 5)}
+    with serving(site) as address:
+        at(site, address)
+        report = copied(index, address)
+
+    assert [note.partition(" than ")[0] for note in report.notes] == ["The site names more sitemaps"]
+
+
+def test_links_beyond_the_maximum_are_reported_also_if_the_page_is_unchanged(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doc_site, "MAX_LINKS", 3)
+    site = DocsSite({"/docs/": html_page("Start", links={f"p{n}.html": str(n) for n in range(5)})})
+    with serving(site) as address:
+        reports = [copied(index, address), copied(index, address)]
+
+    notes = [f"{address}/docs/ has 3 links or more; only so many were followed."]
+    assert [report.notes for report in reports] == [notes, notes]
+
+
 def test_a_page_beyond_the_maximum_is_counted_once_however_many_pages_link_it(index: Path) -> None:
     menu = {f"p{number}.html": str(number) for number in range(6)}
     site = DocsSite({"/docs/": html_page("Start", links=menu)})
@@ -145,9 +172,10 @@ def test_a_site_that_always_asks_for_a_pause_is_asked_a_few_times_only(header: s
 
     with serving(site) as address:
         client = SiteClient(address, sleep=pauses.append)
-        with closing(client), pytest.raises(Busy):
+        with closing(client), pytest.raises(Busy) as error:
             client.get(f"{address}/docs/p0.html")
 
+    assert "seconds" not in error.value.message  # the site may have named no time
     assert len(site.requests) <= ATTEMPTS
     assert all(pause >= 1 for pause in pauses if pause)
 
@@ -208,7 +236,7 @@ def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
     site.instead = lambda number, path: (429, {"Retry-After": "900"}, b"") if path == "/docs/p3.html" else None
     with serving(site) as address:
         at(site, address)
-        with pytest.raises(Busy, match="900 seconds"):
+        with pytest.raises(Busy, match="asks for a pause"):
             copied(index, address)
         assert sorted(pages(index)) == ["p0.md", "p1.md", "p2.md"]
         assert [docs.pages for docs in LibraryManager(index).named()] == [0]

@@ -139,7 +139,7 @@ class SiteCopy:
         self.store.add(pages or [self.docs.origin], self.docs.max_pages)
 
     def _in_sitemaps(self, waiting: list[str]) -> list[str]:
-        origin, found, seen = site_paths.origin_of(self.docs.origin), list[str](), set[str]()
+        origin, found, seen, is_cut = site_paths.origin_of(self.docs.origin), list[str](), set[str](), False
         while waiting and len(seen) < MAX_SITEMAPS:
             address = site_paths.normalised(waiting.pop(0))
             if address is None or address in seen or site_paths.origin_of(address) != origin:
@@ -147,9 +147,12 @@ class SiteCopy:
             seen.add(address)
             text = self._text_of(address)
             if "<sitemapindex" in text[:2000]:
-                waiting[:0] = site_paths.listed_in(text)[:MAX_SITEMAPS]
+                listed = site_paths.listed_in(text)
+                waiting[:0], is_cut = listed[:MAX_SITEMAPS], is_cut or len(listed) > MAX_SITEMAPS
             else:
                 found += site_paths.pages_below(self.docs.origin, site_paths.listed_in(text), address)
+        if waiting or is_cut:
+            self.report.notes.append(f"The site names more sitemaps than the {len(seen)} that were read.")
         return list(dict.fromkeys(found))
 
     def _text_of(self, address: str) -> str:
@@ -168,6 +171,8 @@ class SiteCopy:
             self.store.drop(page.url)
             return
         page = self._keep(page, reply)
+        if len(page.links) == MAX_LINKS:
+            self.report.notes.append(f"{page.url} has {MAX_LINKS:,} links or more; only so many were followed.")
         if self._follows_links:
             self.store.add(page.links, self.docs.max_pages)
 

@@ -169,8 +169,8 @@ class SiteClient:
     def _rest(self, seconds: float, failures: int) -> None:
         if seconds > self._patience or failures == ATTEMPTS:
             raise Busy(
-                f"The site asks for a pause of {seconds:.0f} seconds. All pages read so far are saved.",
-                "Run the command again after that; it continues.",
+                "The site asks for a pause. All pages read so far are saved.",
+                f"Run the command again after {seconds:.0f} seconds; it continues.",
             )
         self._sleep(seconds)
 
