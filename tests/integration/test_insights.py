@@ -1,5 +1,6 @@
 """An answer is saved with its citations; questions and marks become insights and a judged set for `lore eval`."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,10 @@ def test_a_saved_answer_is_a_document_with_its_citations_and_a_history(call: Cal
     (commit,) = call("get_knowledge_history", filename=saved["filename"])["commits"]
 
     assert saved["filename"] == "waiting-for-retries.md"
-    assert f"to the question: {QUESTION}" in text
+    opening = re.search(
+        rf"Answer of (\S+) to the question: {re.escape(QUESTION)}\n\nIt quotes the .*, as they were on that day", text
+    )
+    assert opening and f"\n## Sources as of {opening[1]}\n" in text  # the heading of quotes that may be old
     for citation in answer["citations"]:
         first, last = citation["lines"]
         assert f"[{citation['n']}] `{citation['source']}:{first}-{last}`" in text

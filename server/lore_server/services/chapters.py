@@ -23,8 +23,8 @@ from lore_server.services.knowledge_library import Library
 LONGEST_NAME = 200
 DAY = 10  # characters of a date
 ORIGINS = {
-    "synthesized": "A model wrote it from the passages below",
-    "extractive": "It quotes the passages below",
+    "synthesized": "A model wrote it from the passages below, as they were on that day",
+    "extractive": "It quotes the passages below, as they were on that day",
     "structural": "It was read from the class tree or the named document",
 }
 _FENCE = re.compile(r"`{3,}")
@@ -193,7 +193,7 @@ def answer_document(kept: KeptAnswer, title: str, now: str) -> tuple[str, str]:
     start = f"Answer of {now[:DAY]} to the question: {one_line(kept.asked)}{followed}\n\n{ORIGINS[kept.reply['mode']]}."
     chapters = [chapter_edit.NewChapter("Answer", _without_headings(kept.reply["answer"]))]
     if sources := "\n\n".join(_source(citation) for citation in kept.reply["citations"]):
-        chapters.append(chapter_edit.NewChapter("Sources", sources))
+        chapters.append(chapter_edit.NewChapter(f"Sources as of {now[:DAY]}", sources))
     text = chapter_edit.new_document(title, start, [], chapters, now)
     return re.sub(r"[/\\]+", " ", title)[:LONGEST_NAME], text
 
