@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import INCOMPLETE, MAX_COMMITS, NOT_OWN, ProjectHistory
+from lore_server.changes.file_history import FEW, INCOMPLETE, MAX_COMMITS, NOT_OWN, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
@@ -200,7 +201,7 @@ def test_the_history_takes_at_most_half_of_the_budget_and_only_on_the_first_page
     assert size <= max_tokens * 3 // 2 + 2
     assert first["text"]
     if len(first["history"]) < 4:
-        assert first["history_note"] == f"{4 - len(first['history'])} older commits are left out."
+        assert first["history_note"] == f"Of the latest 4 commits, {len(first['history'])} fit into max_tokens."
     if "next_cursor" in first:
         following = {"path": RETRY, "history": True, "cursor": first["next_cursor"]}
         assert "history" not in app.call("get_source", following)
@@ -339,7 +340,17 @@ def test_a_note_names_missing_parts(project: Path) -> None:
     for number in range(MAX_COMMITS + 1):
         edit(project, str(number), ".lore", ".lore\n.lore", ".gitignore")
     subjects, note = found(project, path=".gitignore")
-    assert (len(subjects), note) == (MAX_COMMITS, f"Only the latest {MAX_COMMITS} commits are shown.")
+    assert (len(subjects), note) == (MAX_COMMITS, FEW)
+
+
+def test_a_small_budget_does_not_hide_that_there_are_older_commits(project: Path, open_app: Opener) -> None:
+    for number in range(MAX_COMMITS + 1):
+        commit(write_project(project, {".gitignore": ".lore\n", "new.py": f"A = {number}\n"}), f"{number} {'x' * 150}")
+    app = open_app(project)
+    sync(app.index)
+    note = app.call("get_source", {"path": "new.py", "history": True, "max_tokens": 300})["history_note"]
+
+    assert re.fullmatch(rf"Of the latest {MAX_COMMITS} commits, \d fit into max_tokens\. {re.escape(FEW)}", note)
 
 
 @pytest.fixture

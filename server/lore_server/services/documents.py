@@ -210,7 +210,8 @@ class DocumentService:
             reply["history_note"] = found.note
         reply["history"] = budget.fitting(found.changes, budget.room(max_tokens, reply) // 2)
         if len(reply["history"]) < len(found.changes):
-            reply["history_note"] = f"{len(found.changes) - len(reply['history'])} older commits are left out."
+            cut = f"Of the latest {len(found.changes)} commits, {len(reply['history'])} fit into max_tokens."
+            reply["history_note"] = f"{cut} {found.note or ''}".rstrip()
 
     def hierarchy(
         self, *, max_tokens: int, root: str | None = None, depth: int | None = None, cursor: str | None = None
