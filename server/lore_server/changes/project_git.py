@@ -155,8 +155,10 @@ def changed_since(root: Path, point: str) -> dict[str, list[str]]:
         after = [f"{point}..HEAD"]
     wanted = ("--no-merges", "--name-only", "--no-renames", "--relative", _NO_REFS, "--format=%x01%D%as  %s", *after)
     output = read_git(root, *LOG, *wanted, f"-n{MAX_FOLLOWED}", "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
-    files: dict[str, list[str]] = {}
-    for record in output.text.split("\1")[1:]:
+    files, commits = dict[str, list[str]](), output.text.split("\1")[1:]
+    if not output.is_complete or len(commits) == MAX_FOLLOWED:
+        raise InvalidArgument(f"Too much has changed since `{point}` to list it.", "Give a later point.")
+    for record in commits:
         subject, _, paths = record.partition("\0")
         if subject.startswith(_GRAFTED):
             hint = "Run `git fetch --unshallow`, or give a later point."
