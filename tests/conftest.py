@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ from lore_server.contract import Contract, load_contract
 from lore_server.owner.find import KEYS
 from lore_server.owner.line import VARIABLE
 from tests.harness import commands
-from tests.harness.calls import Call, Opener, calling
+from tests.harness.calls import Call, Opener, calling, sync_job
 from tests.harness.disk import in_memory
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.models import LOADED, HashModel, own_cache
 from tests.harness.owners import stop_owners
-from tests.harness.projects import SAMPLE, copy_project
+from tests.harness.projects import SAMPLE, copy_project, write_project
 from tests.harness.trying import LONG
 from tests.harness.workers import built_once
 
@@ -189,6 +189,18 @@ def open_app(contract: Contract) -> Iterator[Opener]:
             return stack.enter_context(closing(app))
 
         yield opened
+
+
+@pytest.fixture
+def synced_app_of(tmp_path: Path, open_app: Opener) -> Opener:
+    """Return a function that opens an application over a new project with these files, and syncs it."""
+
+    def opened(files: Mapping[str, str | bytes], **more: Any) -> App:
+        app = open_app(write_project(tmp_path / "project", files), home=tmp_path / "home", **more)
+        assert sync_job(app)["state"] == "done"
+        return app
+
+    return opened
 
 
 @pytest.fixture

@@ -19,6 +19,17 @@ Call = Callable[..., JSON]
 Opener = Callable[..., App]
 
 
+def sync_job(app: App, **more: Any) -> JSON:
+    """Sync the project as an agent does, and return the job after its end."""
+    return app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600, **more})
+
+
+def edit(app: App, files: Mapping[str, str | bytes]) -> None:
+    """Write files of the project, and sync it."""
+    write_project(app.index.root, files)
+    assert sync_job(app)["state"] == "done"
+
+
 @contextmanager
 def synced_app(
     root: Path,
@@ -31,7 +42,7 @@ def synced_app(
     """Open an application over a project with these files, synced with the stand-in model or the real one."""
     project, model = write_project(root.resolve(), files), None if real else HashModel()
     with closing(App(project, settings or Settings(), contract, model)) as app:
-        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+        assert sync_job(app)["state"] == "done"
         yield app
 
 

@@ -9,7 +9,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidContent
 from lore_server.app import App
 from lore_server.operations.table import render
-from tests.harness.calls import Call, Opener, indexed
+from tests.harness.calls import Call, Opener, indexed, sync_job
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -164,7 +164,7 @@ def test_a_document_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_p
 def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, open_app: Opener) -> None:
     app = open_app(root, home=root / "notes")
     app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
 
     assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
 
@@ -193,7 +193,7 @@ def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_t
     settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
     app = open_app(root, settings=settings, home=tmp_path / "home")
     app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
 
     source = app.call("get_source", {"path": "@lore/main.md"})
     assert source["type"] == "knowledge"
@@ -203,7 +203,7 @@ def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_t
 def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, open_app: Opener) -> None:
     app = open_app(root, settings=Settings.model_validate({"index": {"exclude": ["@lore/"]}}), home=tmp_path / "home")
     app.call("update_project_main", {"content": "# Ship\n"})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
 
     assert app.call("list_sources", {})["total"] == len(PAGES)
 

@@ -14,7 +14,7 @@ from lore_etl.stores.keywords import FEW, LOOKED_AT, KeywordStore
 from lore_server.app import App
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService
-from tests.harness.calls import app_fixture
+from tests.harness.calls import app_fixture, edit
 from tests.harness.chunks import make_chunk
 from tests.harness.projects import open_index, write_project
 
@@ -228,11 +228,9 @@ def test_an_answer_uses_only_passages_that_pass_the_filters(filters_app: App) ->
 
 
 def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
+    edit(hash_app, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
     before = [search(hash_app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
-    write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
+    edit(hash_app, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})
     after = [search(hash_app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
 
     assert (before, after) == ([1, 1, 0], [1, 1, 1])

@@ -3,7 +3,6 @@
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ from lore_etl.core.errors import GuardTripped, IndexMissing
 from lore_etl.models.embedder import RecentQueries
 from lore_etl.pipeline.sync import sync_knowledge
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.services.health import size_of
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, edit, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import settle, sync_once, write_project
 
@@ -46,7 +44,7 @@ def model() -> HashModel:
 def app(project: Path, open_app: Opener, model: HashModel) -> App:
     """Return an application over the project, which is synced."""
     app = open_app(project, model=model)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     return app
 
 
@@ -61,19 +59,18 @@ def test_a_synced_index_is_healthy_with_its_counts(app: App) -> None:
 
 
 def test_a_model_whose_queries_are_remembered_is_probed_again(
-    project: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
+    project: Path, open_app: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lore_server.services.health.PROBE_SECONDS", 0)
     model = HashModel()
     monkeypatch.setattr(model, "open", lambda: RecentQueries(model.embedder))
     sync_once(project, Settings(), model)
+    app = open_app(project, model=model)
 
-    with closing(App(project, Settings(), contract, model)) as app:
-        before = parts(health(app))["embedding"]
-        model.embedder.refuses.append("embedding model work")
-        after = parts(health(app))["embedding"]
+    before = parts(health(app))["embedding"]
+    model.embedder.refuses.append("embedding model work")
 
-    assert (before, after) == ("ok", "failed")
+    assert (before, parts(health(app))["embedding"]) == ("ok", "failed")
 
 
 @pytest.mark.requirement("NEO-004")
@@ -86,7 +83,7 @@ def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(tm
 
 
 def test_an_empty_index_is_degraded(hash_app: App) -> None:
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(hash_app)
     record = health(hash_app)
 
     assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
@@ -122,23 +119,15 @@ def test_a_list_of_an_empty_index_says_why_it_is_empty(hash_app: App, operation:
 @pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
 @pytest.mark.promise(30)
 def test_a_lost_store_is_reported_and_other_parts_are_checked_independently(
-    project: Path, contract: Contract, lost: str, part: str
+    project: Path, open_app: Opener, lost: str, part: str
 ) -> None:
     sync_once(project)
     shutil.rmtree(project / ".lore" / lost)
 
-    with closing(App(project, Settings(), contract, HashModel())) as app:
-        record = health(app)
+    record = health(open_app(project))
 
     assert record["status"] == "unhealthy"
     assert {name for name, status in parts(record).items() if status == "failed"} == {part}
-
-
-def test_a_failing_model_is_detected_by_a_probe(app: App, model: HashModel) -> None:
-    model.embedder.refuses.append("embedding model work")
-    record = health(app)
-
-    assert (record["status"], parts(record)["embedding"]) == ("unhealthy", "failed")
 
 
 def test_listing_works_while_the_model_is_unavailable(project: Path, open_app: Opener) -> None:
@@ -152,7 +141,7 @@ def test_listing_works_while_the_model_is_unavailable(project: Path, open_app: O
 def test_a_failed_check_is_repeated_each_time(project: Path, open_app: Opener) -> None:
     app = open_app(project)
     assert health(app)["status"] == "degraded"
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     assert health(app)["status"] == "healthy"
 
 
@@ -173,6 +162,7 @@ def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(app: A
     third = app.call("healthcheck", {"refresh": True})
 
     assert [check["status"] for check in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
+    assert parts(third)["embedding"] == "failed"
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
 
 
@@ -212,8 +202,7 @@ def test_the_text_of_the_status_says_when_the_index_is_out_of_date(app: App) -> 
 
 
 def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"a.png": b"\x89PNG"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(hash_app, {"a.png": b"\x89PNG"})
 
     with pytest.raises(IndexMissing) as error:
         hash_app.call("query_documents", {"query": "alpha"})
@@ -224,8 +213,7 @@ def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tm
 
 def test_the_text_of_the_status_counts_each_file_that_is_left_out(tmp_path: Path, hash_app: App) -> None:
     left_out = {f"{copy}.x{number}": "" for number in range(30) for copy in range(1 + number % 2)}
-    write_project(tmp_path, {"a.md": "# Alpha\n", **left_out})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(hash_app, {"a.md": "# Alpha\n", **left_out})
 
     line = render("healthcheck", health(hash_app)).body.splitlines()[-1]
 
@@ -241,7 +229,7 @@ def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path,
         "logo.png": b"\x89\0",
     }
     write_project(tmp_path, files)
-    job = hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    job = sync_job(hash_app)
     status = health(hash_app)
 
     assert status["inventory"] == job["report"]["inventory"]
@@ -260,23 +248,24 @@ def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path,
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
-        (AnswerSettings(provider="openai"), ["answer.model is not set"]),
-        (AnswerSettings(provider="openai", model="m"), ["OPENAI_API_KEY is not set"]),
-        (AnswerSettings(provider="none"), ["answer.provider is none"]),
+        ({"provider": "openai"}, ["answer.model is not set"]),
+        ({"provider": "openai", "model": "m"}, ["OPENAI_API_KEY is not set"]),
+        ({"provider": "none"}, ["answer.provider is none"]),
         (
-            AnswerSettings(provider="openai", model="qwen3:8b", base_url="http://127.0.0.1:11434/v1"),
+            {"provider": "openai", "model": "qwen3:8b", "base_url": "http://127.0.0.1:11434/v1"},
             ["openai", "qwen3:8b", "127.0.0.1"],
         ),
     ],
 )
 @pytest.mark.requirement("NEO-001")
 def test_the_check_of_answers_names_the_missing_setting_or_provider_model_and_host(
-    project: Path, contract: Contract, answer: AnswerSettings, detail: list[str], monkeypatch: pytest.MonkeyPatch
+    project: Path, open_app: Opener, answer: dict[str, Any], detail: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with closing(App(project, Settings(answer=answer), contract, HashModel())) as app:
-        checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
+    app = open_app(project, Settings.model_validate({"answer": answer}))
+
+    checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
 
     assert [part for part in detail if part not in checks["answers"]] == []
 

@@ -15,7 +15,7 @@ from lore_server.framework.unified_search import DAY_SECONDS, DEFAULT, THRESHOLD
 from lore_server.framework.view import SOURCES, View
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
-from tests.harness.calls import Opener, app_fixture
+from tests.harness.calls import Opener, app_fixture, sync_job
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
 
@@ -203,12 +203,10 @@ def test_an_unknown_source_is_rejected_with_the_known_sources(app: App) -> None:
         search(app, "lantern", limit=101)
 
 
-def test_a_search_without_results_suggests_where_else_to_search(tmp_path: Path, open_app: Opener) -> None:
-    write_project(
-        tmp_path, {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
+def test_a_search_without_results_suggests_where_else_to_search(synced_app_of: Opener) -> None:
+    app = synced_app_of(
+        {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
     )
-    app = open_app(tmp_path, home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     elsewhere = search(app, "lantern", sources=["memory"])
     tagged = search(app, "lantern", tags=["zzz"])
@@ -244,14 +242,12 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
 
 
 @pytest.mark.requirement("KM-041")
-def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, open_app: Opener) -> None:
-    write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
-    app = open_app(tmp_path, home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(synced_app_of: Opener) -> None:
+    app = synced_app_of({"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
     first = search(app, "lantern")
-    write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe zebra.\n", "PRPs/PRP-2.md": "# Two\n\nA zebra.\n"})
+    write_project(app.index.root, {"PRPs/PRP-1.md": "# One\n\nThe zebra.\n", "PRPs/PRP-2.md": "# Two\n\nA zebra.\n"})
     between = search(app, "lantern")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     after = search(app, "zebra")
 
     assert "changed" not in first["results"][0]
@@ -260,18 +256,15 @@ def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path
     assert "zebra" in after["results"][0]["excerpt"]
 
 
-def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, open_app: Opener) -> None:
-    files = {
+def test_class_relations_add_no_files_of_other_sources(synced_app_of: Opener) -> None:
+    app = synced_app_of({
         "src/base.py": "class Base:\n    def lantern(self) -> None:\n        return\n",
         "examples/child.py": "from src.base import Base\n\n\nclass Child(Base):\n    x = 1\n",
-    }
-    app = open_app(write_project(tmp_path, files), home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    })  # fmt: skip
 
-    found = search(app, "Child")
     everywhere = app.call("query_documents", {"query": "Child"})
 
-    assert paths(found) == ["examples/child.py"]
+    assert paths(search(app, "Child")) == ["examples/child.py"]
     assert "src/base.py" in {result["source"] for result in everywhere["results"]}
 
 
@@ -281,7 +274,7 @@ def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: 
     app.call(
         "add_memory", {"name": "Lamps", "body": "A lantern goes out in the wind.", "metadata": {"tags": ["light"]}}
     )
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     found = search(app, "lantern", sources=["memory"], tags=["light"])
     [path] = paths(found)
     with pytest.raises(PathRefused) as caught:

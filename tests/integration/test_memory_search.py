@@ -12,7 +12,7 @@ from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.replies.problem import problem
-from tests.harness.calls import Call, Opener, calling, indexed
+from tests.harness.calls import Call, Opener, calling, indexed, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -50,7 +50,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iter
     settings = Settings.model_validate({"query": {"nResults": 10}})
     app = App(write_project(folder / "ferry", FILES), settings, contract, HashModel(), home=folder / "home")
     memories(calling(app))
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     yield app
     app.close()
 

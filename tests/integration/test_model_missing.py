@@ -22,6 +22,7 @@ from lore_etl.models.model_cache import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, pr
 from lore_etl.models.onnx_models import OnnxEmbedder
 from lore_server.app import App
 from lore_server.contract import Contract
+from tests.harness.calls import sync_job
 from tests.harness.local_server import QuietHandler, listening
 from tests.harness.models import HashModel
 from tests.harness.processes import run
@@ -67,7 +68,7 @@ def project(tmp_path: Path, contract: Contract) -> Path:
     """Return a project that was indexed with a working model."""
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        sync_job(app)
     return project
 
 
@@ -102,7 +103,7 @@ def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
     stages: list[str] = []
     with closing(App(project, configured("nobody/no-such-model"), contract)) as app:
         with pytest.raises(ConfigError, match=r"embedding\.model"):
-            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+            sync_job(app)
         reply = app.call("query_documents", {"query": "lighthouse"})
     model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
     with pytest.raises(ConfigError):
@@ -130,14 +131,14 @@ def test_an_index_that_is_empty_after_a_failed_sync_names_the_cause_and_the_fix(
     root, model = write_project(tmp_path.resolve(), {"a.md": "# Alpha\n\nThe lighthouse.\n"}), UninstalledModel()
     with closing(App(root, Settings(), contract, model)) as app:
         with pytest.raises(PackageMissing):
-            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+            sync_job(app)
         with pytest.raises(IndexMissing) as caught:
             app.call("query_documents", {"query": "lighthouse"})
         checks = {check["part"]: check["detail"] for check in app.call("healthcheck", {})["checks"]}
         problem = app.state()["problem"]
 
         model.is_installed = True
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        sync_job(app)
         assert app.call("query_documents", {"query": "lighthouse"})["results"][0]["source"] == "a.md"
         app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 600})
         with pytest.raises(IndexMissing) as emptied:
@@ -294,7 +295,7 @@ def test_a_search_without_the_weights_uses_keywords_and_names_them(
 ) -> None:
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        sync_job(app)
     monkeypatch.setattr(model_cache, "DATA", tmp_path)
 
     with closing(App(project, Settings(), contract)) as app:

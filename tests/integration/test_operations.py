@@ -26,8 +26,8 @@ from lore_server.http.site import Site
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import OPERATIONS, Entry, render
 from lore_server.replies.reply_text import ReplyText
+from tests.harness.calls import edit
 from tests.harness.models import HashModel
-from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
 ECHO = {
@@ -179,10 +179,7 @@ def test_a_passage_of_a_single_line_is_cited_by_that_line() -> None:
 
 
 def test_the_quick_check_of_a_reply_rejects_the_same_replies_as_the_contract(hash_app: App) -> None:
-    write_project(
-        hash_app.index.root, {"docs/a.md": "# Alpha\n\nText.\n", "a.py": "class A(B):\n    def f(self): ...\n"}
-    )
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(hash_app, {"docs/a.md": "# Alpha\n\nText.\n", "a.py": "class A(B):\n    def f(self): ...\n"})
     calls: list[tuple[str, JSON]] = [
         ("query_documents", {"query": "alpha", "explain": True, "facets": True}),
         ("get_class_hierarchy", {"root": "A"}),

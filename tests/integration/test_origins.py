@@ -22,6 +22,7 @@ from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import render
 from lore_server.replies.reply_text import ReplyText, marked_as_data
 from lore_server.trackers.pull import PullRequest, pull
+from tests.harness.calls import sync_job
 from tests.harness.docs_site import DocsSite, html_page, serving
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -53,7 +54,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
 
 
 def sync(app: App) -> None:
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    assert sync_job(app)["state"] == "done"
 
 
 def asked(app: App, tool: str, **arguments: Any) -> tuple[Any, str]:

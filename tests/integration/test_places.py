@@ -8,7 +8,7 @@ import pytest
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound
 from lore_server.app import App
 from lore_server.operations.table import render
-from tests.harness.calls import app_fixture
+from tests.harness.calls import app_fixture, sync_job
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -100,7 +100,7 @@ def test_several_places_are_stale_if_any_of_them_has_changed(app: App) -> None:
             assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
     finally:
         file.write_text(before)
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        sync_job(app)
 
 
 def test_the_origin_of_each_place_is_shown_and_its_history_if_requested(app: App) -> None:

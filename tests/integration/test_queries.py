@@ -1,6 +1,7 @@
 """Searching the sample project with the real model."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from lore_server.app import App
 from lore_server.operations.table import render
 from lore_server.query.ranking import CLASSIC
 from lore_server.replies import budget
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, sync_job
 from tests.harness.models import LOADED, HashModel
 from tests.harness.owners import wait_until
 from tests.harness.projects import sync_once, write_project
@@ -135,17 +136,16 @@ def test_a_truncated_reply_is_marked(app: App, max_tokens: int) -> None:
     assert reply["total"] > len(reply["results"])
 
 
-def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    before = search(hash_app, "alpha")["freshness"]
+def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(synced_app_of: Opener) -> None:
+    app = synced_app_of({"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
+    before = search(app, "alpha")["freshness"]
 
-    write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
-    (tmp_path / "b.md").unlink()
-    wait_until(lambda: search(hash_app, "alpha")["freshness"]["changed_files"] == 3)  # a slow check is not repeated
-    after = search(hash_app, "alpha")["freshness"]
-    hash_app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True, "wait_seconds": 600})
-    again = search(hash_app, "alpha")["freshness"]
+    write_project(app.index.root, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
+    (app.index.root / "b.md").unlink()
+    wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a slow check is not repeated
+    after = search(app, "alpha")["freshness"]
+    sync_job(app, allow_mass_delete=True)
+    again = search(app, "alpha")["freshness"]
 
     assert (before["state"], before["changed_files"]) == ("fresh", 0)
     assert (after["state"], after["changed_files"]) == ("stale", 3)
@@ -154,14 +154,14 @@ def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_pa
 
 def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n", "bad.md": b"caf\xe9"})
-    reports = [hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}) for _ in range(2)]
+    reports = [sync_job(hash_app)["report"] for _ in range(2)]
     before = search(hash_app, "alpha")["freshness"]["state"]
     write_project(tmp_path, {"bad.md": b"other\xe9"})
     hash_app.freshness.notice()
     after = search(hash_app, "alpha")["freshness"]["state"]
 
-    named = [[failure["source"] for failure in report["report"]["failed"]] for report in reports]
-    assert (named, reports[1]["report"]["known"]) == ([["bad.md"], []], 1)
+    named = [[failure["source"] for failure in report["failed"]] for report in reports]
+    assert (named, reports[1]["known"]) == ([["bad.md"], []], 1)
     assert (before, after) == ("fresh", "stale")
 
 
@@ -170,43 +170,33 @@ def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, hash_
     states = []
     for n in range(5):
         (tmp_path / "a.md").write_text(f"# Alpha\n\nText {n}.\n")
-        hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        sync_job(hash_app)
         states.append(search(hash_app, "alpha")["freshness"]["state"])
 
     assert states == ["fresh"] * 5
 
 
-def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    hash_app.freshness.watched = True
+@pytest.mark.parametrize(
+    "record", [sync_job, lambda app: sync(app.index)], ids=["a job", "a sync that fails later, or one of knowledge"]
+)
+def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(
+    synced_app_of: Opener, record: Callable[[App], object]
+) -> None:
+    app = synced_app_of({"a.md": "# Alpha\n\nText.\n"})
+    app.freshness.watched = True
     seen = []
     for _ in range(10):
-        hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-        synced = search(hash_app, "alpha")["freshness"]["changed_files"]
-        write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-        hash_app.freshness.notice()  # as the watcher does
-        seen.append((synced, search(hash_app, "alpha")["freshness"]["changed_files"]))
+        record(app)
+        synced = search(app, "alpha")["freshness"]["changed_files"]
+        write_project(app.index.root, {"a.md": "# Alpha\n\nText.\n"})
+        app.freshness.notice()  # as the watcher does
+        seen.append((synced, search(app, "alpha")["freshness"]["changed_files"]))
 
     assert seen == [(0, 1)] * 10
 
 
-def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, hash_app: App) -> None:
-    """A sync that fails later, or one of knowledge, has recorded files too."""
-    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    hash_app.freshness.watched = True
-    seen = []
-    sync(hash_app.index)
-    for _ in range(3):
-        write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-        hash_app.freshness.notice()
-        touched = len(hash_app.freshness.changed_files())
-        sync(hash_app.index)
-        seen.append((touched, len(hash_app.freshness.changed_files())))
-
-    assert seen == [(1, 0)] * 3
-
-
-each_reply_with_files = pytest.mark.parametrize(
+@pytest.mark.promise(5)
+@pytest.mark.parametrize(
     ("operation", "arguments"),
     [
         ("query_documents", {"query": "alpha"}),
@@ -216,62 +206,42 @@ each_reply_with_files = pytest.mark.parametrize(
         ("get_document_by_id", {}),
     ],
 )
-
-
-@each_reply_with_files
-def test_a_reply_that_marks_a_file_as_changed_is_stale(
-    tmp_path: Path, hash_app: App, operation: str, arguments: JSON
+def test_a_reply_that_shows_a_changed_file_is_stale_although_the_watcher_has_not_reported_it(
+    synced_app_of: Opener, operation: str, arguments: JSON
 ) -> None:
-    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
-    hash_app.freshness.watched = True  # so it does not check all files again by itself
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    arguments = arguments or {"id": search(hash_app, "alpha")["results"][0]["id"]}
-    before = hash_app.call(operation, arguments)["freshness"]
-    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
-    reply = hash_app.call(operation, arguments)
+    app = synced_app_of({"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
+    app.freshness.watched = True  # so it does not check all files again by itself
 
-    assert before["state"] == "fresh"
+    def asked() -> JSON:
+        (chunk,) = app.index.catalogue.of_source("PRPs/a.md")
+        return app.call(operation, arguments or {"id": chunk.id})
+
+    assert asked()["freshness"]["state"] == "fresh"
+    write_project(app.index.root, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
+    reply = asked()
     assert any(part.get("changed") for part in (reply, *reply.get("results", ()), *reply.get("citations", ())))
     assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
 
-
-@pytest.mark.promise(5)
-@each_reply_with_files
-def test_a_file_that_changes_again_before_the_watcher_reports_it_makes_the_reply_stale(
-    tmp_path: Path, hash_app: App, operation: str, arguments: JSON
-) -> None:
-    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
-    hash_app.freshness.watched = True
-    sync(hash_app.index)
-    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
-    hash_app.freshness.notice()
-    known = hash_app.freshness.changed_files()
-    sync(hash_app.index)
-    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is a letter.\n"})
-    reply = hash_app.call(
-        operation, arguments or {"id": next(iter(hash_app.index.catalogue.of_source("PRPs/a.md"))).id}
-    )
-
-    assert known == {"PRPs/a.md"}
-    assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
+    app.freshness.notice()
+    assert app.freshness.changed_files() == {"PRPs/a.md"}
+    sync(app.index)
+    write_project(app.index.root, {"PRPs/a.md": "# Alpha\n\nAlpha is a letter.\n"})
+    again = asked()
+    assert (again["freshness"]["state"], again["freshness"]["changed_files"]) == ("stale", 1)
 
 
-def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    hash_app.warm()
-    with closing(sqlite3.connect(tmp_path / ".lore" / CATALOGUE)) as other, other:
+def test_a_search_after_warming_up_reads_no_passage_from_disk(synced_app_of: Opener) -> None:
+    app = synced_app_of({"a.md": "# Alpha\n\nText of alpha.\n"})
+    app.warm()
+    with closing(sqlite3.connect(app.index.folder / CATALOGUE)) as other, other:
         other.execute("UPDATE chunk SET own = 'not read'")
 
-    assert search(hash_app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
+    assert search(app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
 
 
-def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(
-    tmp_path: Path, open_app: Opener
-) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"})
-    app = open_app(tmp_path, model=HashModel(refuses=["poison"]))
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(synced_app_of: Opener) -> None:
+    files = {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"}
+    app = synced_app_of(files, model=HashModel(refuses=["poison"]))
 
     reply = search(app, "poison")
 
@@ -279,13 +249,11 @@ def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial
     assert (reply["freshness"]["state"], reply["freshness"]["pending_vectors"]) == ("partial", 1)
 
 
-def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(tmp_path: Path, open_app: Opener) -> None:
+def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(synced_app_of: Opener) -> None:
     about = "The delta of {} is created before the render, so createHtml returns it."
     pages = {f"src/p{n:02}.md": f"# Page {n}\n\n{about.format('vdom helper')}\n" for n in range(20)}
     others = {f"docs/q{n:02}.md": f"# Conduct {n}\n\nBe kind to each other, always.\n" for n in range(5)}
-    write_project(tmp_path, {**pages, **others})
-    app = open_app(tmp_path, model=HashModel(refuses=["createHtml"]))
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    app = synced_app_of({**pages, **others}, model=HashModel(refuses=["createHtml"]))
 
     reply = search(app, "createHtml delta vdom helper")
 
@@ -314,17 +282,14 @@ def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n"})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    hash_app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
+def test_an_emptied_index_is_an_error_and_not_an_empty_result(synced_app_of: Opener) -> None:
+    app = synced_app_of({"a.md": "# Alpha\n"})
+    app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
 
     with pytest.raises(IndexMissing):
-        search(hash_app, "alpha")
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    found = sources(search(hash_app, "alpha"))
-
-    assert found == ["a.md"]
+        search(app, "alpha")
+    sync_job(app)
+    assert sources(search(app, "alpha")) == ["a.md"]
 
 
 def test_the_classic_ranking_can_be_chosen(sample: Path, open_app: Opener) -> None:

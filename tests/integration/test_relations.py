@@ -11,7 +11,7 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.operations.table import OPERATIONS
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, app_fixture, edit, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -24,15 +24,8 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture
-def app(tmp_path: Path, open_app: Opener) -> App:
-    root = write_project(tmp_path / "project", FILES)
-    app = open_app(root, home=tmp_path / "home")
-    sync(app)
-    return app
-
-
-def sync(app: App) -> None:
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def app(synced_app_of: Opener) -> App:
+    return synced_app_of(FILES)
 
 
 def below(app: App, root: str) -> list[str]:
@@ -46,10 +39,7 @@ def test_the_types_that_implement_an_interface_are_below_it_also_after_an_edit(a
     assert shown["classes"][0]["implements"] == ["dock.Dock"]
     assert "implements dock.Dock" in OPERATIONS["get_class_hierarchy"].text(shown).body
 
-    write_project(
-        app.index.root, {"raft/moor.go": "package raft\n\nfunc (r Raft) Moor(name string) error { return nil }\n"}
-    )
-    sync(app)
+    edit(app, {"raft/moor.go": "package raft\n\nfunc (r Raft) Moor(name string) error { return nil }\n"})
 
     assert below(app, "dock.Dock") == ["quay.Quay", "raft.Raft"]
 
@@ -164,11 +154,9 @@ BASES: dict[str, str | bytes] = {
     ],
 )
 def test_a_class_is_shown_with_all_its_base_classes_and_with_interfaces_only_as_such(
-    app: App, root: str, head: list[str]
+    port: App, root: str, head: list[str]
 ) -> None:
-    write_project(app.index.root, BASES)
-    sync(app)
-    body = OPERATIONS["get_class_hierarchy"].text(app.call("get_class_hierarchy", {"root": root})).body
+    body = OPERATIONS["get_class_hierarchy"].text(port.call("get_class_hierarchy", {"root": root})).body
 
     assert [line for line in body.split("\n") if line.startswith(("extends", "implements"))] == head
 
@@ -189,29 +177,24 @@ def users(app: App, root: str) -> list[str]:
 
 
 def test_the_files_that_use_a_class_or_function_are_known_with_places_also_after_edits(app: App) -> None:
-    write_project(app.index.root, USES)
-    sync(app)
+    edit(app, USES)
 
     assert users(app, "sail.Sail") == ["src/boat.py:1 and 1 more", "src/sail.py:5 and 1 more"]
     assert users(app, "src/sail.py:hoist") == ["src/boat.py:1 and 2 more"]
     assert users(app, "sail.hoist") == users(app, "src/sail.py:hoist")
     assert users(app, "Mast") == ["web/deck.mjs:1 and 1 more"]
 
-    write_project(app.index.root, {"src/boat.py": "\nfrom sail import hoist\n\nhoist()\n"})  # other names
-    sync(app)
+    edit(app, {"src/boat.py": "\nfrom sail import hoist\n\nhoist()\n"})  # other names
     assert users(app, "sail.Sail") == ["src/sail.py:5 and 1 more"]
     assert users(app, "hoist") == ["src/boat.py:2 and 1 more"]
 
-    write_project(app.index.root, {"src/boat.py": "\n\nfrom sail import hoist\n\nhoist()\nhoist()\n"})  # the same names
-    sync(app)
+    edit(app, {"src/boat.py": "\n\nfrom sail import hoist\n\nhoist()\nhoist()\n"})  # the same names
     assert users(app, "hoist") == ["src/boat.py:3 and 2 more"]
 
-    write_project(app.index.root, {"src/sail.py": "hoist = None\n"})  # a definition that is no longer there
-    sync(app)
+    edit(app, {"src/sail.py": "hoist = None\n"})  # a definition that is no longer there
     assert app.index.catalogue.users("src/sail.py:hoist") == []
 
-    write_project(app.index.root, {"src/sail.py": USES["src/sail.py"]})
-    sync(app)
+    edit(app, {"src/sail.py": USES["src/sail.py"]})
     assert users(app, "hoist") == ["src/boat.py:3 and 2 more"]
 
 
@@ -223,12 +206,11 @@ def test_uses_after_edits_are_those_of_a_new_index(app: App, tmp_path: Path, see
         path, other = chance.sample(sorted(USES), 2)
         before = (app.index.root / path).read_bytes()
         text = chance.choice((USES[other], USES[path], b"\n" + before, before + b"\n", "class Sail: ...\n"))
-        write_project(app.index.root, {path: text})
-        sync(app)
+        edit(app, {path: text})
 
     shutil.copytree(app.index.root, tmp_path / "copy", ignore=shutil.ignore_patterns(".lore"))
     with closing(App(tmp_path / "copy", Settings(), app.contract, HashModel(), home=tmp_path / "home")) as fresh:
-        sync(fresh)
+        sync_job(fresh)
 
         assert app.index.catalogue.uses() == fresh.index.catalogue.uses()
         for root in ("sail.Sail", "src/sail.py:hoist", "src/other.py:hoist", "Mast"):
@@ -237,8 +219,7 @@ def test_uses_after_edits_are_those_of_a_new_index(app: App, tmp_path: Path, see
 
 
 def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_cover(app: App) -> None:
-    write_project(app.index.root, {**USES, "src/alone.py": "class Alone:\n    pass\n"})
-    sync(app)
+    edit(app, {**USES, "src/alone.py": "class Alone:\n    pass\n"})
 
     results = {one["source"]: one for one in app.call("query_documents", {"query": "Mast Dock Quay"})["results"]}
 
@@ -256,8 +237,7 @@ def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_co
 
 
 def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(app: App) -> None:
-    write_project(app.index.root, USES)
-    sync(app)
+    edit(app, USES)
 
     used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
     changed = app.call("ask_knowledge_base", {"query": "what would break if I renamed hoist()?"})
@@ -273,8 +253,7 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
 
 def test_tests_that_use_a_function_are_shown_after_the_other_files(app: App) -> None:
     test = "from sail import hoist\n\n\ndef test_hoist() -> None:\n" + "    hoist()\n" * 5
-    write_project(app.index.root, {**USES, "tests/test_sail.py": test})
-    sync(app)
+    edit(app, {**USES, "tests/test_sail.py": test})
 
     used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
 
@@ -294,8 +273,7 @@ MANY_LINES = "import mast\nfrom sail import (\n    Sail,\n    hoist,\n)\n\n\n"
     ids=["a call", "no call of its own", "only imported"],
 )
 def test_a_use_is_shown_by_its_call_or_by_its_name_in_the_import(app: App, rest: str, quote: str) -> None:
-    write_project(app.index.root, {**USES, "src/boat.py": MANY_LINES + rest})
-    sync(app)
+    edit(app, {**USES, "src/boat.py": MANY_LINES + rest})
 
     (used,) = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})["citations"]
 
@@ -330,12 +308,9 @@ CALLS: dict[str, str | bytes] = {
     ],
 )
 def test_who_calls_a_member_is_answered_with_the_lines_that_have_its_name(
-    app: App, question: str, name: str, places: list[str]
+    port: App, question: str, name: str, places: list[str]
 ) -> None:
-    write_project(app.index.root, CALLS)
-    sync(app)
-
-    reply = app.call("ask_knowledge_base", {"query": question})
+    reply = port.call("ask_knowledge_base", {"query": question})
 
     lines = [f"{row['source']}:{row['lines'][0]}" for row in reply["citations"]]
     assert reply["answer"].startswith(f"`{name}(` is written in at least {len(places)} line") == bool(places)
@@ -352,12 +327,12 @@ EQUALS: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.parametrize(("name", "first"), [("Gate", "lake/gate.py"), ("openLock", "second/doors.ts")])
-def test_the_most_used_of_several_definitions_of_a_name_comes_first(app: App, name: str, first: str) -> None:
-    write_project(app.index.root, EQUALS)
-    sync(app)
+port = app_fixture({**FILES, **BASES, **CALLS, **EQUALS})
 
-    assert app.call("query_documents", {"query": name})["results"][0]["source"] == first
+
+@pytest.mark.parametrize(("name", "first"), [("Gate", "lake/gate.py"), ("openLock", "second/doors.ts")])
+def test_the_most_used_of_several_definitions_of_a_name_comes_first(port: App, name: str, first: str) -> None:
+    assert port.call("query_documents", {"query": name})["results"][0]["source"] == first
 
 
 QUESTIONS = (
@@ -370,8 +345,7 @@ QUESTIONS = (
 
 
 def test_every_question_about_every_kind_of_name_has_a_reply(app: App) -> None:
-    write_project(app.index.root, {**USES, **CALLS})
-    sync(app)
+    edit(app, {**USES, **CALLS})
 
     for name in ("Dock", "dock.Dock", "hoist", "sail.hoist", "Winch._reel", "lower", "src/sail.py", "Nothing", "x"):
         for question in QUESTIONS:

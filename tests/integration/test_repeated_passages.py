@@ -9,8 +9,7 @@ import pytest
 from lore_server.app import App
 from lore_server.operations.table import render
 from lore_server.services import documents
-from tests.harness.calls import app_fixture
-from tests.harness.projects import write_project
+from tests.harness.calls import app_fixture, edit, sync_job
 
 STEPS = " ".join(f"Step {n} moors the boat at berth {n + 40}." for n in range(12))
 FARES = " ".join(f"Line {n} costs {n + 60} crowns on weekdays." for n in range(8))
@@ -55,8 +54,7 @@ def test_only_the_chunks_of_the_given_type_and_file_are_compared(app: App) -> No
 def test_the_number_of_compared_chunks_is_limited_and_given(
     tmp_path: Path, hash_app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_project(tmp_path, FILES)
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    edit(hash_app, FILES)
     monkeypatch.setattr(documents, "MOST_COMPARED", 3)  # the first ones by path
 
     reply = hash_app.call("list_documents", {"near_copies": True})
@@ -65,11 +63,10 @@ def test_the_number_of_compared_chunks_is_limited_and_given(
 
 
 def test_near_copies_follow_the_index(tmp_path: Path, hash_app: App) -> None:
-    write_project(tmp_path, FILES)
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    edit(hash_app, FILES)
     assert len(groups(hash_app)) == 2
     (tmp_path / "old/fares.md").unlink()
 
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    sync_job(hash_app)
 
     assert len(groups(hash_app)) == 1

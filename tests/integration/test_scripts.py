@@ -12,6 +12,7 @@ from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
+from tests.harness.calls import edit
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, open_index, write_project
 
@@ -65,8 +66,7 @@ def test_a_script_is_indexed_in_the_language_of_its_first_line(tmp_path: Path, p
 
 def test_a_search_by_language_finds_scripts(tmp_path: Path, hash_app: App) -> None:
     files = {path: f"{first}\n{code}" for path, (first, code, _) in SCRIPTS.items()}
-    write_project(tmp_path, files)
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(hash_app, files)
     found = {
         query: {row["source"] for row in hash_app.call("query_documents", {"query": query, "limit": 100})["results"]}
         for query in ("moor lang:ruby", "moor -lang:python", "moor lang:python path:bin/d*")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings, load_settings
+from lore_etl.config.settings import load_settings
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
-from tests.harness.models import LOADED, HashModel
+from tests.harness.calls import Opener
+from tests.harness.models import LOADED
 from tests.harness.projects import ROOT, write_project
 
 PAGE = "# Install the ferry {version}\n\nPull the anchor, then [start]({link}) the engine of the ferry.\n"
@@ -30,19 +30,8 @@ LOSS = 0.02  # of nDCG
 
 
 @pytest.fixture
-def opened(tmp_path: Path, contract: Contract) -> Any:
-    apps: list[App] = []
-
-    def open_app(files: Mapping[str, str]) -> App:
-        write_project(tmp_path, {**OTHERS, **files})
-        app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-        apps.append(app)
-        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-        return app
-
-    yield open_app
-    for app in apps:
-        app.close()
+def opened(synced_app_of: Opener) -> Open:
+    return lambda files: synced_app_of({**OTHERS, **files})
 
 
 def search(app: App, query: str = "install the ferry anchor engine", **arguments: Any) -> dict[str, Any]:

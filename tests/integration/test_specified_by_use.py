@@ -11,6 +11,7 @@ from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.replies.problem import problem
+from tests.harness.calls import edit
 from tests.harness.framework import INDEX, framework
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -84,8 +85,7 @@ def test_the_class_tree_is_shown_below_a_root_or_in_whole(app: App) -> None:
 
 @pytest.mark.requirement("NEO-050")
 def test_a_new_comment_is_found_after_the_next_sync(app: App) -> None:
-    write_project(app.index.root, {"src/new.py": 'def reef() -> None:\n    """Make the canvas smaller in a gale."""\n'})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(app, {"src/new.py": 'def reef() -> None:\n    """Make the canvas smaller in a gale."""\n'})
 
     assert app.call("query_documents", {"query": "canvas gale"})["results"][0]["source"] == "src/new.py"
 

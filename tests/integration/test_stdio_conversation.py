@@ -26,6 +26,7 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp import lines as module
 from lore_server.mcp.lines import serve_lines
 from lore_server.mcp.mcp_server import build_server
+from tests.harness.calls import sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 from tests.harness.trying import trying
@@ -64,7 +65,7 @@ REQUEST = st.fixed_dictionaries(
 def server(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[Server[Any]]:
     root = write_project(tmp_path_factory.mktemp("lines").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
     app = App(root, Settings(), contract, HashModel())
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    assert sync_job(app)["state"] == "done"
     yield build_server(contract, Calls(contract, app.call))
     app.close()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lore_server.app import App
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, edit, sync_job
 from tests.harness.projects import write_project
 
 TITLE = "Handling of barnacles"
@@ -23,8 +23,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_lists_searches_and_citations_show_the_title_of_a_document(tmp_path: Path, hash_app: App, path: str) -> None:
-    write_project(tmp_path, {path: DOCUMENTS[path]})
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    edit(hash_app, {path: DOCUMENTS[path]})
     found = hash_app.call("query_documents", {"query": "barnacle hull winter"})["results"][0]
     answer = hash_app.call("ask_knowledge_base", {"query": "what happens to a barnacle on the hull?"})
     rows = [
@@ -46,7 +45,7 @@ def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Pa
     head = f"---\nid: 12\nstate: CLOSED\nlabels: [hull]\ntoken: {secret}\n---\n"
     project = write_project(tmp_path.resolve(), {"issues/issue-12.md": f"{head}# {TITLE}\n\n{TEXT}\n"})
     app = open_app(project)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
     text = app.call("get_source", {"path": "issues/issue-12.md"})["text"]
     (project / "issues" / "issue-12.md").write_text("# Other\n")
     changed = app.call("get_source", {"path": "issues/issue-12.md"})
@@ -61,7 +60,7 @@ def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Pa
 def test_a_file_that_has_only_front_matter_is_read_with_all_its_lines(tmp_path: Path, open_app: Opener) -> None:
     content = "---\ntitle: Harbour\nweight: 3\n---\n"
     app = open_app(write_project(tmp_path.resolve(), {"docs/_index.md": content}))
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    sync_job(app)
 
     reply = app.call("get_source", {"path": "docs/_index.md"})
 

@@ -18,7 +18,7 @@ from lore_server.http.page import Pulse
 from lore_server.http.site import site_of
 from lore_server.operations.table import render
 from lore_server.services.verification import RESULT, Pace
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, sync_job
 from tests.harness.evaluation import commit, git
 from tests.harness.owners import wait_until
 from tests.harness.projects import chunks_of, settle, write_project
@@ -38,7 +38,7 @@ def app(tmp_path: Path, open_app: Opener) -> App:
 
 
 def synced(app: App) -> None:
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    assert sync_job(app)["state"] == "done"
 
 
 def verified(app: App) -> JSON:
