@@ -93,33 +93,34 @@ def bodies(server: MemoryServer) -> list[str]:
 ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
 
 
-@pytest.mark.requirement("HOOK-001")
-def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook, server: MemoryServer) -> None:
+@pytest.mark.requirement("HOOK-001", "HOOK-002", "HOOK-034")
+def test_fr_001_002_one_session_is_opened_by_a_post_and_each_later_request_carries_its_id(
+    hook: Hook, server: MemoryServer
+) -> None:
     hook.run()
-    begun = next(request for request in server.asked if request["method"] == "initialize")
+    methods = [request["method"] for request in server.asked]
+    begun, after = server.asked[methods.index("initialize")], server.asked[methods.index("initialize") + 1 :]
 
     assert (begun["path"], begun["jsonrpc"], begun["session"]) == ("/mcp/", "2.0", None)
-
-
-@pytest.mark.requirement("HOOK-002")
-def test_fr_002_every_request_after_the_first_carries_the_session_id(hook: Hook, server: MemoryServer) -> None:
-    hook.run()
-    asked = server.asked
-    after = asked[[request["method"] for request in asked].index("initialize") + 1 :]
-
     assert [request["method"] for request in after] == [
         "notifications/initialized", "tools/list", "tools/call", "tools/call", "tools/call", "DELETE",
     ]  # fmt: skip
     assert len({request["session"] for request in after}) == 1
     assert after[0]["session"]
+    assert (methods.count("initialize"), hook.pauses) == (1, [])
 
 
-@pytest.mark.requirement("HOOK-003")
-def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
+@pytest.mark.requirement("HOOK-003", "HOOK-013")
+def test_fr_003_009_replies_as_server_sent_events_are_read_and_each_memory_goes_to_its_group(
+    hook: Hook, server: MemoryServer
+) -> None:
     assert hook.run() == Tally(found=3, succeeded=3)
     assert all("text/event-stream" in request["accept"] for request in server.asked if "accept" in request)
     ids = [entry.ids[0] for entry in hook.state.files.values()]
     assert sorted(ids) == sorted(episode["uuid"] for episode in server.episodes)  # reported in an event
+    assert sorted((episode["group_id"], episode["name"]) for episode in server.episodes) == [
+        ("learning", "Beta"), ("learning", "Jitter"), ("research", "Gamma"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
 
     removed = 2 if fault["do"] == "half" else 0  # copies that had arrived without a reply
     hangs = fault["do"] == "hang"  # a busy machine may exceed this patience too
-    assert hook.run(5.0 if hangs else SECONDS, attempts=50) == Tally(found=3, succeeded=3, removed=removed)
+    assert hook.run(2.0 if hangs else SECONDS, attempts=50) == Tally(found=3, succeeded=3, removed=removed)
     assert hook.pauses[:2] == [0.5, 1.0]
     assert hangs or len(hook.pauses) == 2
     assert bodies(server) == ALL  # nothing is lost or kept twice, although some replies were lost
@@ -179,15 +180,6 @@ def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(ho
     assert re.fullmatch("[0-9a-f]{64}", entry.digest)
     assert (entry.capture_type, entry.group) == ("LEARNING", "learning")
     assert entry.synced_at
-
-
-@pytest.mark.requirement("HOOK-013")
-def test_fr_009_each_memory_goes_to_its_group(hook: Hook, server: MemoryServer) -> None:
-    hook.run()
-
-    assert sorted((episode["group_id"], episode["name"]) for episode in server.episodes) == [
-        ("learning", "Beta"), ("learning", "Jitter"), ("research", "Gamma"),
-    ]  # fmt: skip
 
 
 @pytest.mark.requirement("HOOK-014")
@@ -289,16 +281,6 @@ def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server
 
     for query in ("apt-28", "(also", "a/b:c"):
         assert [node["name"] for node in anyio.run(search, query)["nodes"]] == ["CTI"]
-
-
-@pytest.mark.requirement("HOOK-034")
-def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
-    hook: Hook, server: MemoryServer
-) -> None:
-    hook.run()
-
-    assert [request["method"] for request in server.asked].count("initialize") == 1
-    assert hook.pauses == []
 
 
 def test_a_dry_run_plans_at_most_as_many_files_as_requested_of_the_folders_given_or_configured(
@@ -461,20 +443,19 @@ def test_an_old_copy_that_a_server_cannot_delete_is_reported(
     assert hook.run() == Tally(found=3, skipped=3)
 
 
-def test_a_file_rejected_by_the_server_does_not_block_the_others(hook: Hook, server: MemoryServer) -> None:
-    server.set({"do": "refuse"})
-
-    assert hook.run() == Tally(found=3, succeeded=2, failed=1)
-    (failed,) = (entry.failure for entry in hook.state.files.values() if entry.failure)
-    assert failed == "this one I do not like"
-    assert hook.run() == Tally(found=3, succeeded=1, skipped=2)
-    assert bodies(server) == ALL
-
-
-def test_a_file_that_breaks_the_server_does_not_block_the_others(hook: Hook, server: MemoryServer) -> None:
-    server.set(*[{"do": "500"}] * 3)
+@pytest.mark.parametrize(
+    ("faults", "failure"),
+    [([{"do": "refuse"}], "this one I do not like"), ([{"do": "500"}] * 3, "HTTP 500")],
+    ids=["rejected", "breaks the server"],
+)
+def test_a_file_that_the_server_cannot_take_does_not_block_the_others(
+    hook: Hook, server: MemoryServer, faults: list[JSON], failure: str
+) -> None:
+    server.set(*faults)
 
     assert hook.run(attempts=3) == Tally(found=3, succeeded=2, failed=1)
+    (failed,) = (entry.failure for entry in hook.state.files.values() if entry.failure)
+    assert failure in failed
     assert hook.run() == Tally(found=3, succeeded=1, skipped=2)
     assert bodies(server) == ALL
 

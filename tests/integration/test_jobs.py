@@ -3,7 +3,6 @@
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, sync_job
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until
@@ -108,16 +107,6 @@ def test_a_long_job_returns_its_id_and_continues(app: App, model: BlockedModel) 
     assert ended(app, job["id"])["report"]["embedded"] == 5
 
 
-@pytest.mark.long  # it measures time
-def test_a_job_without_a_waiting_caller_blocks_nobody(app: App, model: BlockedModel) -> None:
-    started = time.monotonic()
-    blocked_sync(app, model)
-    returned = time.monotonic() - started
-    model.embedder.free.set()
-
-    assert returned < 10
-
-
 @pytest.mark.promise(4)
 def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: BlockedModel) -> None:
     first = blocked_sync(app, model)
@@ -144,7 +133,7 @@ def test_no_job_is_running_for_whoever_has_waited_for_its_end(hash_app: App) -> 
     sys.setswitchinterval(1e-6)  # the threads take turns at every step, as on a busy machine
     try:
         for _ in range(30):
-            hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+            sync_job(hash_app)
             assert hash_app.jobs.running_id() is None
     finally:
         sys.setswitchinterval(before)
@@ -154,28 +143,18 @@ def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app
     manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
     job = blocked_sync(app, model)
-    cancelled = app.call("cancel_job", {"id": job["id"]})
+    cancelled = app.call("cancel_job", {"id": "latest"})
     model.embedder.free.set()
     after = ended(app, job["id"])
     reply = app.call("query_documents", {"query": "edited"})
-    manage(app, wait_seconds=600)
+    again = manage(app, wait_seconds=600)
 
-    assert (cancelled["state"], after["state"]) == ("running", "cancelled")
+    assert (cancelled["id"], cancelled["state"], after["state"]) == (job["id"], "running", "cancelled")
     assert after["problem"]["code"] == "CANCELLED"
     assert reply["results"][0]["source"] == "docs/0.md"  # by keywords: its vector does not exist yet
     assert reply["freshness"]["state"] == "partial"
+    assert (again["state"], again["id"] != job["id"]) == ("done", True)
     assert_equals_fresh(app.index)
-
-
-def test_a_job_after_a_cancelled_job_starts_from_the_beginning(app: App, model: BlockedModel) -> None:
-    job = blocked_sync(app, model)
-    app.call("cancel_job", {"id": "latest"})
-    model.embedder.free.set()
-
-    again = manage(app, wait_seconds=600)
-
-    assert again["id"] != job["id"]
-    assert again["state"] == "done"
 
 
 def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:
@@ -312,15 +291,6 @@ def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App,
     assert_equals_fresh(app.index)
 
 
-def test_a_sync_after_the_kill_continues_the_awaited_job(app: App, killed: Kill) -> None:
-    id_ = killed(app)
-
-    again = manage(app, wait_seconds=600)
-
-    assert again["id"] == id_
-    assert app.call("get_job", {"id": id_}) == again
-
-
 def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App, killed: Kill) -> None:
     id_ = killed(app)
 
@@ -381,7 +351,7 @@ def test_waiting_callers_are_notified_of_the_stage(app: App, model: BlockedModel
     waiting.join()
 
 
-def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedModel) -> None:
+def test_sixteen_waiting_callers_do_not_block_a_search_whose_reply_names_the_job(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = blocked_sync(app, model)
@@ -389,12 +359,15 @@ def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedM
     for thread in waiting:
         thread.start()
 
-    found = app.call("query_documents", {"query": "subject1"})["total"]
-
+    during = app.call("query_documents", {"query": "subject1"})
     model.embedder.free.set()
     for thread in waiting:
         thread.join()
-    assert found
+    after = app.call("query_documents", {"query": "subject1"})
+
+    assert during["total"]
+    assert during["freshness"]["job"] == job["id"]
+    assert "job" not in after["freshness"]
 
 
 def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, open_app: Opener) -> None:
@@ -409,20 +382,6 @@ def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: Block
     assert not ending.is_alive()
     assert other.call("get_job", {"id": "latest"})["state"] == "cancelled"
     assert manage(other, wait_seconds=600)["state"] == "done"
-
-
-def test_replies_name_the_running_job(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
-    job = blocked_sync(app, model)
-
-    during = app.call("query_documents", {"query": "subject1"})["freshness"]
-    model.embedder.free.set()
-    ended(app)
-    after = app.call("query_documents", {"query": "subject1"})["freshness"]
-
-    assert during["job"] == job["id"]
-    assert "job" not in after
 
 
 @pytest.mark.promise(5)

@@ -55,14 +55,6 @@ def heads(pair: Pair) -> set[str]:
     return {git(home, "rev-parse", "main").strip() for home in (pair.remote, pair.ours.home, pair.theirs.home)}
 
 
-@pytest.mark.requirement("KB-072")
-def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
-    pair.update(pair.ours, "First", "pushed")
-
-    assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
-    assert pair.ours.remote.state().state == "up to date"
-
-
 @pytest.mark.requirement("KB-068")
 def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
@@ -152,12 +144,15 @@ def test_conflicting_histories_are_kept_and_reported_and_writing_continues(pair:
     assert_sound(store.home)
 
 
-def test_a_write_after_a_remote_commit_is_merged_before_it_is_pushed(pair: Pair) -> None:
+@pytest.mark.requirement("KB-072")
+def test_a_write_is_pushed_in_the_background_and_merged_first_after_a_remote_commit(pair: Pair) -> None:
     pair.update(pair.theirs, "Second", "theirs")
+    assert git(pair.remote, "rev-parse", "main") == git(pair.theirs.home, "rev-parse", "main")
 
     pair.update(pair.ours, "First", "ours")
 
     assert (content(pair.ours, "First"), content(pair.ours, "Second")) == ("ours", "theirs")
+    assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
     assert pair.ours.remote.state().state == "up to date"
 
 

@@ -157,31 +157,23 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
     assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
 
 
-def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
+def test_a_write_that_expects_another_version_is_a_conflict(store: KnowledgeStore) -> None:
     first = create(store)["version"]
-    second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "mine"), AGENT, expected_version=first)[
-        "version"
-    ]
+    second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "mine"), AGENT, first)["version"]
+    store.write_main(PROJECT, "first", AGENT, "")  # an empty version expects a new document
 
     writes: list[Callable[[], object]] = [
         lambda: store.edit(PROJECT, "guide", update_part(ChapterName("First"), "yours"), AGENT, expected_version=first),
         lambda: store.edit(PROJECT, "guide", rewrite("yours"), AGENT, first),
         lambda: store.delete_document(PROJECT, "guide", AGENT, first),
         lambda: store.write_main(PROJECT, "yours", AGENT, first),
+        lambda: store.write_main(PROJECT, "second", AGENT, ""),
     ]
     for act in writes:
         with pytest.raises(Conflict):
             act()
 
     assert store.reader.document(PROJECT, "guide").info.version == second
-
-
-def test_an_empty_version_expects_a_new_document(store: KnowledgeStore) -> None:
-    store.write_main(PROJECT, "first", AGENT, "")
-
-    with pytest.raises(Conflict):
-        store.write_main(PROJECT, "second", AGENT, "")
-
     assert store.reader.main(PROJECT)["content"] == "first"
 
 
@@ -287,13 +279,19 @@ def test_symlinks_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path
     assert {path.read_text(encoding="utf-8") for path in outside.iterdir()} == {"secret"}
 
 
-def test_a_git_folder_that_points_elsewhere_is_rejected(tmp_path: Path) -> None:
-    home = tmp_path / "home"
+@pytest.mark.parametrize("is_link", [False, True], ids=["a file with the path", "a symlink"])
+def test_a_git_folder_that_is_elsewhere_is_rejected(tmp_path: Path, is_link: bool) -> None:
+    home, outside = tmp_path / "home", tmp_path / "elsewhere"
     home.mkdir()
-    (home / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
+    outside.mkdir()
+    if is_link:
+        (home / ".git").symlink_to(outside)
+    else:
+        (home / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
 
-    with pytest.raises(LoreError):
+    with pytest.raises(InvalidPath if is_link else LoreError):
         KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
+    assert not list(outside.iterdir())
 
 
 def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store: KnowledgeStore) -> None:
@@ -308,17 +306,6 @@ def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store
             store.reader.document(PROJECT, name)
         with pytest.raises(InvalidPath):
             store.edit(PROJECT, name, rewrite("x"), AGENT)
-
-
-def test_a_git_folder_that_is_a_symlink_is_rejected(tmp_path: Path) -> None:
-    home, outside = tmp_path / "home", tmp_path / "outside"
-    home.mkdir()
-    outside.mkdir()
-    (home / ".git").symlink_to(outside)
-
-    with pytest.raises(InvalidPath):
-        KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
-    assert not list(outside.iterdir())
 
 
 def test_a_folder_without_a_repository_becomes_a_repository_with_all_its_files(tmp_path: Path) -> None:
@@ -344,10 +331,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     assert [
         (document.filename, document.title, document.metadata.keywords)
         for document in store.listing.documents("My App")
-    ] == [
-        ("API_Notes.md", "API_Notes", ()),
-        ("api-guide.md", "API Documentation Guide", ("api", "rest")),
-    ]
+    ] == [("API_Notes.md", "API_Notes", ()), ("api-guide.md", "API Documentation Guide", ("api", "rest"))]
     assert store.reader.document("My App", "API_Notes.md").document.introduction == "no front matter"
     assert before == {path: path.read_bytes() for path in before}
     assert len(messages(home)) == 1

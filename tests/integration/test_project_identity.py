@@ -1,16 +1,14 @@
 """Projects with the same name share nothing, and a folder's `.git` grants no access by itself."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Conflict, InvalidProjectId, LoreError, ProjectNotFound, UsageError
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_store import MemoryStore, new_memory
@@ -19,9 +17,8 @@ from lore_server.knowledge.store import RECORD
 from lore_server.mcp.resources import read_project
 from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library
-from tests.harness.calls import Call, calling, indexed
+from tests.harness.calls import Call, Opener, calling, indexed
 from tests.harness.knowledge import assert_sound, bare_remote, git, messages, seed_store
-from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
@@ -31,21 +28,18 @@ Open = Callable[[str, str], tuple[App, Call]]
 
 
 @pytest.fixture
-def opened(tmp_path: Path, home: Path, contract: Contract) -> Iterator[Open]:
+def opened(tmp_path: Path, home: Path, open_app: Opener) -> Open:
     """Open the project in a folder with a remote, with a shared knowledge folder."""
-    apps = list[App]()
 
     def open_project(folder: str, remote: str = "") -> tuple[App, Call]:
         root = write_project(tmp_path.resolve() / folder, {"README.md": "# Queue\n\nJobs.\n"})
         if remote and not (root / ".git").exists():
             git(root, "init", "-q")
             git(root, "remote", "add", "origin", remote)
-        apps.append(App(root, Settings(), contract, HashModel(), home=home))
-        return apps[-1], calling(apps[-1])
+        app = open_app(root, home=home)
+        return app, calling(app)
 
-    yield open_project
-    for app in apps:
-        app.close()
+    return open_project
 
 
 def write_secret(call: Call) -> None:

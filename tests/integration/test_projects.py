@@ -9,15 +9,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-from tests.harness.calls import Call, Opener
+from tests.harness.calls import Call, Opener, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, assert_sound, git, seed_store
-from tests.harness.models import HashModel
 
 JSON = dict[str, Any]
 SECRET = "correct horse battery staple"
@@ -159,7 +157,7 @@ def test_a_document_without_a_title_is_named_by_its_first_heading_everywhere(cal
 
 
 @pytest.mark.requirement("KB-081")
-def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
+def test_chapters_are_added_removed_listed_and_read_in_sequence(call: Call) -> None:
     write(call)
     call("add_chapter", filename="guide", chapter_title="Middle", content="m", position="after", reference_index=0)
     call("add_chapter", filename="guide", chapter_title="Last", content="l", summary="In short.")
@@ -167,10 +165,15 @@ def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
 
     listed = call("list_chapters", filename="guide")
     assert [chapter["title"] for chapter in listed["chapters"]] == ["Middle", "Second", "Last"]
-    assert call("get_chapter", filename="guide", chapter_index=2)["chapter"]["content"] == "In short.\n\nl"
-    assert failed(call, "add_chapter", filename="guide", chapter_title="Last", content="")["code"] == (
-        "SECTION_ALREADY_EXISTS"
-    )
+    found = call("get_chapter", filename="guide", chapter_title="Middle")
+    read = [found["chapter"]["title"]]
+    while found["chapter"]["index"] + 1 < found["count"]:
+        found = call("get_chapter", filename="guide", chapter_index=found["chapter"]["index"] + 1)
+        read.append(found["chapter"]["title"])
+    assert read == ["Middle", "Second", "Last"]
+    assert found["chapter"]["content"] == "In short.\n\nl"
+    repeated = failed(call, "add_chapter", filename="guide", chapter_title="Last", content="")
+    assert repeated["code"] == "SECTION_ALREADY_EXISTS"
 
 
 @pytest.mark.requirement("KB-080")
@@ -287,6 +290,20 @@ def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_fou
     assert call("get_knowledge_file", filename="bomb")["document"]["full_content"] == bomb
 
 
+OF_A_CHAPTER: JSON = {"filename": "guide", "chapter_index": 0}
+OF_NO_PROJECT: list[tuple[str, JSON]] = [
+    ("get_knowledge_history", {}),
+    ("remove_project_section", {"section_header": "## X"}),
+    ("get_knowledge_file", {"filename": "guide"}),
+    ("list_chapters", {"filename": "guide"}),
+    ("get_chapter", OF_A_CHAPTER),
+    ("write_knowledge_file", {"filename": "guide", "content": "x"}),
+    ("delete_knowledge_file", {"filename": "guide"}),
+    ("update_chapter", {**OF_A_CHAPTER, "new_content": "x"}),
+    ("remove_chapter", OF_A_CHAPTER),
+]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "code"),
     [
@@ -303,24 +320,8 @@ def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_fou
         ("search_knowledge", {"query": " ".join(map(str, range(21)))}, "INVALID_SEARCH_QUERY"),
         ("delete_project", {}, "INVALID_INPUT"),
         ("get_knowledge_history", {"commit": "--all"}, "COMMIT_NOT_FOUND"),
-        ("get_knowledge_history", {"project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("remove_project_section", {"section_header": "## X", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("get_knowledge_file", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("list_chapters", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("get_chapter", {"filename": "guide", "chapter_index": 0, "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("write_knowledge_file", {"filename": "guide", "content": "x", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        ("delete_knowledge_file", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
-        (
-            "update_chapter",
-            {"filename": "guide", "chapter_index": 0, "new_content": "x", "project_id": "nobody"},
-            "PROJECT_NOT_FOUND",
-        ),
-        (
-            "remove_chapter",
-            {"filename": "guide", "chapter_index": 0, "project_id": "nobody"},
-            "PROJECT_NOT_FOUND",
-        ),
         ("get_knowledge_file", {"filename": "nope"}, "DOCUMENT_NOT_FOUND"),
+        *((name, {**arguments, "project_id": "nobody"}, "PROJECT_NOT_FOUND") for name, arguments in OF_NO_PROJECT),
     ],
 )
 @pytest.mark.requirement("KB-022", "KB-044", "KB-046", "KB-050", "KB-055", "KB-083")
@@ -346,20 +347,15 @@ def test_an_error_matches_its_schema(call: Call, contract: Contract) -> None:
 
 
 @pytest.mark.requirement("KB-053")
-def test_an_unusable_knowledge_folder_is_reported(root: Path, tmp_path: Path, contract: Contract) -> None:
+def test_an_unusable_knowledge_folder_is_reported(root: Path, tmp_path: Path, open_app: Opener) -> None:
     (tmp_path / "file").write_text("")
-    app = App(root, Settings(), contract, HashModel(), home=tmp_path / "file" / "home")
-    try:
-        with pytest.raises(LoreError) as caught:
-            app.call("update_project_main", {"content": "x"})
-    finally:
-        app.close()
+    app = open_app(root, home=tmp_path / "file" / "home")
 
-    assert problem(caught.value)["code"] == "INVALID_PATH"
+    assert failed(calling(app), "update_project_main", content="x")["code"] == "INVALID_PATH"
 
 
 @pytest.mark.requirement("KB-053")
-def test_a_damaged_list_of_projects_is_reported_as_an_error_reply(call: Call, home: Path, contract: Contract) -> None:
+def test_a_damaged_list_of_projects_is_reported_as_an_error_reply(call: Call, home: Path) -> None:
     write(call)
     (home / "index.json").write_text("{")
 
@@ -402,51 +398,27 @@ def test_context_is_about_sixty_characters_on_each_side_of_a_few_matches(call: C
     assert all(len(context) <= 130 and context.startswith("…") and context.endswith("…") for context in contexts)
 
 
-def test_writes_changes_and_deletions_are_visible_to_the_next_search(call: Call) -> None:
+def test_each_change_is_visible_to_the_next_search(call: Call, home: Path) -> None:
     write(call, "one", "Alpha")
     assert call("search_knowledge", query="alpha")["total_documents"] == 1
-    call("update_chapter", filename="one", chapter_index=0, new_content="beta")
-    assert call("search_knowledge", query="beta")["total_documents"] == 1
-    call("delete_knowledge_file", filename="one")
-    assert call("search_knowledge", query="alpha beta")["total_documents"] == 0
-
-
-def test_external_changes_are_found(call: Call, home: Path) -> None:
-    write(call, "one", "Alpha")
-    call("search_knowledge", query="alpha")
     path = home / "projects" / "my-app" / "knowledge" / "one.md"
     path.write_text(path.read_text().replace("Alpha", "Omega"))
     os.utime(path, ns=(1, 1))
-
     assert call("search_knowledge", query="omega")["total_documents"] == 1
+    call("update_chapter", filename="one", chapter_index=0, new_content="beta")
+    assert call("search_knowledge", query="beta")["total_documents"] == 1
+    call("delete_knowledge_file", filename="one")
+    assert call("search_knowledge", query="alpha omega beta")["total_documents"] == 0
 
 
 @pytest.mark.requirement("KB-019")
-def test_all_documents_are_counted_and_the_limit_is_respected(call: Call) -> None:
+def test_all_documents_of_the_project_are_counted_and_the_limit_is_respected(call: Call) -> None:
     for number in range(4):
         write(call, f"n{number}", "Same")
     found = call("search_knowledge", query="same", limit=2)
 
     assert (found["total_documents"], found["total_matches"], len(found["results"])) == (4, 4, 2)
-
-
-def test_the_documents_of_a_project_are_not_found_from_another_project(call: Call) -> None:
-    write(call, "one", "Alpha")
-
-    assert call("search_knowledge", query="alpha", project_id="other")["total_documents"] == 0
-
-
-def test_the_chapters_of_a_document_can_be_read_in_sequence(call: Call) -> None:
-    chapters = [{"title": f"Part {n}", "content": f"Text {n}."} for n in range(3)]
-    call("create_knowledge_file", filename="guide", title="Guide", introduction="x", chapters=chapters)
-
-    found = call("get_chapter", filename="guide", chapter_title="Part 0")
-    read = [found["chapter"]["title"]]
-    while found["chapter"]["index"] + 1 < found["count"]:
-        found = call("get_chapter", filename="guide", chapter_index=found["chapter"]["index"] + 1)
-        read.append(found["chapter"]["title"])
-
-    assert read == ["Part 0", "Part 1", "Part 2"]
+    assert call("search_knowledge", query="same", project_id="other")["total_documents"] == 0
 
 
 # --- the activity log ------------------------------------------------------------------------------------------------
