@@ -25,44 +25,60 @@ def lines(path: str, data: bytes) -> list[str]:
     return [line for line in Converter().convert(path, data).split("\n") if line.strip()]
 
 
-def test_each_page_of_a_pdf_file_has_a_heading_with_its_chapters() -> None:
-    data = pdf("The worker stops.", "# not a heading", chapters=("Shutdown", "Shell"))
+MARKDOWN = "# Plan\n\nIntro.\n\n## Costs\n\n- one\n- two\n\n| Region | Price |\n|---|---|\n| Oslo | 12 |\n"
+WITH_MARGINS = word(
+    "Titel: Harbour rules\nFor pilots\nberschrift1: Berths\nOne ferry.",
+    header1="Port of Oslo", header2="Draft", footer1="Page 7", footer2="Port of Oslo",
+)  # fmt: skip
+BOOK_WITH_CODE = (
+    "Learn C#.</p><pre># a comment</pre><table><tr><td>Oslo</td><td>12</td></tr></table><script src='x'/>"
+    "<aside>A note.</aside><p>End.<script>hidden</script>"
+)
+READ: dict[str, tuple[str, bytes, list[str]]] = {
+    "each page of a PDF file has a heading with its chapters": (
+        "a.pdf", pdf("The worker stops.", "# not a heading", chapters=("Shutdown", "Shell")),
+        ["## Page 1: Shutdown", "The worker stops.", "## Page 2: Shell", " # not a heading"],
+    ),
+    "words that are divided at the end of a line are whole": (
+        "a.pdf", pdf("Run the com-\nmand of Anglo-\nSaxon in 1999-\n2001"),
+        ["## Page 1", "Run the command of Anglo-Saxon in 1999-", "2001"],
+    ),
+    "the headings, lists and tables of a Word file": (
+        "a.docx", docx(MARKDOWN),
+        ["# Plan", "Intro.", "## Costs", "- one", "- two", "| Region | Price |", "| Oslo | 12 |"],
+    ),
+    "the title and the margins of a Word file": (
+        "a.docx", WITH_MARGINS,
+        ["# Harbour rules", "For pilots", "## Berths", "One ferry.", "## Header and footer", "Port of Oslo", "Draft"],
+    ),
+    "a Word file without the style of a title": (
+        "a.docx", word("One.\nberschrift1: Berths\nTwo."), ["One.", "# Berths", "Two."],
+    ),
+    "a Word file with nothing but a title": ("a.docx", word("Titel: Plan"), ["# Plan"]),
+    "only the first such line is the title": ("a.docx", word("Draft\nTitel: Plan\nPlan"), ["Draft", "# Plan", "Plan"]),
+    "a Word file with nothing but a heading": ("a.docx", docx("# Plan"), ["# Plan"]),
+    "slides with nothing but a title": ("a.pptx", pptx({"Questions?": ""}), ["## Slide 1: Questions?"]),
+    "a book with nothing but titles": ("a.epub", epub({"The end": ""}), ["# Manual", "## The end"]),
+    "the chapters of a book in order": (
+        "a.epub", epub(CHAPTERS),
+        ["# Manual", "## Storage", "Rows are kept in SQLite.", "## Network", "The port is 7317."],
+    ),
+    "notes, code and tables of a book": (
+        "a.epub", epub({"Basics of C#": BOOK_WITH_CODE}),
+        ["# Manual", "## Basics of C#", "Learn C#.", "```", " # a comment", "```", "| Oslo | 12 |", "|---|---|",
+         "A note.", "End."],
+    ),
+    "sheets with their names and first rows": (
+        "a.xlsx", xlsx({"Prices": [["Region", "Price"], ["Oslo", "12"]], "Staff": [["Name"], ["Ada"]]}),
+        ["## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 |", "## Sheet Staff: Name", "| Name |",
+         "| Ada |"],
+    ),
+}  # fmt: skip
 
-    assert lines("a.pdf", data) == [
-        "## Page 1: Shutdown", "The worker stops.", "## Page 2: Shell", " # not a heading"
-    ]  # fmt: skip
 
-
-def test_words_that_are_divided_at_the_end_of_a_line_are_whole() -> None:
-    assert lines("a.pdf", pdf("Run the com-\nmand of Anglo-\nSaxon in 1999-\n2001")) == [
-        "## Page 1", "Run the command of Anglo-Saxon in 1999-", "2001"
-    ]  # fmt: skip
-
-
-def test_the_headings_lists_and_tables_of_a_word_file_are_kept() -> None:
-    markdown = "# Plan\n\nIntro.\n\n## Costs\n\n- one\n- two\n\n| Region | Price |\n|---|---|\n| Oslo | 12 |\n"
-
-    assert lines("a.docx", docx(markdown)) == [
-        "# Plan", "Intro.", "## Costs", "- one", "- two", "| Region | Price |", "| Oslo | 12 |"
-    ]  # fmt: skip
-
-
-def test_the_title_and_the_margins_of_a_word_file_are_kept() -> None:
-    body = "Titel: Harbour rules\nFor pilots\nberschrift1: Berths\nOne ferry."
-    data = word(body, header1="Port of Oslo", header2="Draft", footer1="Page 7", footer2="Port of Oslo")
-
-    assert lines("a.docx", data) == [
-        "# Harbour rules", "For pilots", "## Berths", "One ferry.", "## Header and footer", "Port of Oslo", "Draft"
-    ]  # fmt: skip
-
-
-def test_a_word_file_without_the_style_title_is_read_as_before() -> None:
-    assert lines("a.docx", word("One.\nberschrift1: Berths\nTwo.")) == ["One.", "# Berths", "Two."]
-
-
-def test_a_word_file_with_nothing_but_a_title_is_read_and_only_the_first_such_line_is_the_title() -> None:
-    assert lines("a.docx", word("Titel: Plan")) == ["# Plan"]
-    assert lines("a.docx", word("Draft\nTitel: Plan\nPlan")) == ["Draft", "# Plan", "Plan"]
+@pytest.mark.parametrize(("path", "data", "expected"), READ.values(), ids=READ.keys())
+def test_the_parts_of_a_document_are_read_as_markdown(path: str, data: bytes, expected: list[str]) -> None:
+    assert lines(path, data) == expected
 
 
 PAGE = "The ferry waits at the northern berth.\nIt leaves at night."
@@ -83,41 +99,17 @@ def test_the_title_of_a_pdf_file_is_that_of_its_author(data: bytes, title: str) 
     assert lines("a.pdf", data)[0] == title
 
 
-def test_slides_and_sheets_are_named() -> None:
-    slides = pptx({"Rollout": "Stop one replica", "Rollback": "Start it again"})
-    sheets = xlsx({"Prices": [["Region", "Price"], ["Oslo", "12"]], "Staff": [["Name"], ["Ada"]]})
+def test_slides_are_named() -> None:
+    slides = lines("a.pptx", pptx({"Rollout": "Stop one replica", "Rollback": "Start it again"}))
 
-    assert [line for line in lines("a.pptx", slides) if line.startswith("##")] == [
-        "## Slide 1: Rollout", "## Slide 2: Rollback"
-    ]  # fmt: skip
-    assert "Start it again" in lines("a.pptx", slides)
-    assert lines("a.xlsx", sheets) == [
-        "## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 |",
-        "## Sheet Staff: Name", "| Name |", "| Ada |",
-    ]  # fmt: skip
+    assert [line for line in slides if line.startswith("##")] == ["## Slide 1: Rollout", "## Slide 2: Rollback"]
+    assert "Start it again" in slides
 
 
 def test_bullets_below_bullets_are_indented() -> None:
     data = with_bullets(pptx({"": "x"}), (0, "one"), (1, "two"), (2, "three"), (0, "four"))
 
     assert lines("a.pptx", data)[1:5] == ["- one", "  - two", "    - three", "- four"]
-
-
-def test_the_chapters_of_a_book_are_read_in_order() -> None:
-    assert lines("a.epub", epub(CHAPTERS)) == [
-        "# Manual", "## Storage", "Rows are kept in SQLite.", "## Network", "The port is 7317."
-    ]  # fmt: skip
-
-
-def test_notes_code_and_tables_of_a_book_are_kept() -> None:
-    text = (
-        "Learn C#.</p><pre># a comment</pre><table><tr><td>Oslo</td><td>12</td></tr></table><script src='x'/>"
-        "<aside>A note.</aside><p>End.<script>hidden</script>"
-    )
-
-    assert lines("a.epub", epub({"Basics of C#": text}))[1:] == [
-        "## Basics of C#", "Learn C#.", "```", " # a comment", "```", "| Oslo | 12 |", "|---|---|", "A note.", "End."
-    ]  # fmt: skip
 
 
 LONG = " ".join(f"word{number}" for number in range(60))
@@ -136,18 +128,6 @@ def test_a_title_that_is_too_long_for_a_heading_is_not_cut(path: str, data: byte
 
     assert max(len(line) for line in found.split("\n") if line.startswith("#")) <= 210
     assert "word59" in found
-
-
-@pytest.mark.parametrize(
-    ("path", "data", "expected"),
-    [
-        ("a.docx", docx("# Plan"), ["# Plan"]),
-        ("a.pptx", pptx({"Questions?": ""}), ["## Slide 1: Questions?"]),
-        ("a.epub", epub({"The end": ""}), ["# Manual", "## The end"]),
-    ],
-)
-def test_a_document_with_nothing_but_titles_is_read(path: str, data: bytes, expected: list[str]) -> None:
-    assert lines(path, data) == expected
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><package>&a;</package>'

@@ -1,13 +1,13 @@
 """Evaluation sets from a git repository: commits that name a ticket show which files it changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, StorageError
 from lore_etl.core.model import KnowledgeType
-from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.changes.ticket_names import names
 from lore_server.evaluation.bench import MAX_FILES, commits, file_not_ticket, set_from_git
@@ -32,14 +32,6 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def opened() -> Iterator[list[Index]]:
-    indexes: list[Index] = []
-    yield indexes
-    for index in indexes:
-        index.close()
-
-
 def change(root: Path, message: str, *paths: str) -> None:
     """Commit a change of these files."""
     for path in paths:
@@ -50,72 +42,87 @@ def change(root: Path, message: str, *paths: str) -> None:
     commit(root, message)
 
 
-def history(root: Path, opened: list[Index]) -> EvaluationSet:
+def history(root: Path) -> EvaluationSet:
     """Return the evaluation set of the synced project."""
     write_project(root, {})
-    opened.append(open_index(root, model=HashModel()))
-    sync(opened[0], allow_mass_delete=True)
-    return set_from_git(root, opened[0])
+    with closing(open_index(root, model=HashModel())) as index:
+        sync(index, allow_mass_delete=True)
+        return set_from_git(root, index)
 
 
 # --- commits that name tickets -----------------------------------------------------------------------------------
 
 
-def test_a_ticket_question_expects_the_files_of_all_commits_that_name_it(project: Path, opened: list[Index]) -> None:
+def test_a_ticket_question_expects_the_files_of_all_commits_that_name_it(project: Path) -> None:
     change(project, "Leave at dawn\n\nFixes #12.", "src/ferry.py", "docs/tide.md")
     change(project, "More for #12", "src/berth.py")
     change(project, "Nothing of a ticket", "src/other.py")
 
-    found = history(project, opened)
+    found = history(project)
 
     assert found.judgements == {"issues/issue-12.md": {"src/ferry.py": 1, "docs/tide.md": 1, "src/berth.py": 1}}
     assert found.questions == [Question("issues/issue-12.md", "# The ferry is late\n\nIt leaves after dawn.")]
     assert found.records is None
 
 
-def test_a_ticket_is_named_by_its_key_in_any_case_or_by_its_number(project: Path, opened: list[Index]) -> None:
-    change(project, "HARB-7 lights", "src/light.py")
-    change(project, "A horn (#7)", "src/horn.py")
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"HARB-7 lights": ["src/light.py"], "A horn (#7)": ["src/horn.py"]},
+            {"issues/HARB-7-fog.md": {"src/light.py": 1, "src/horn.py": 1}},
+            id="its key in any case or its number",
+        ),
+        pytest.param(
+            {"For #12 and HARB-7": ["src/ferry.py"]},
+            {ticket: {"src/ferry.py": 1} for ticket in sorted(TICKETS)},
+            id="several tickets in a commit",
+        ),
+        pytest.param(
+            {"Close #12": ["issues/issue-12.md", "CHANGELOG.md", "src/ferry.py"]},
+            {"issues/issue-12.md": {"src/ferry.py": 1}},
+            id="neither a ticket nor a release is an answer",
+        ),
+        pytest.param(
+            {"For #12": ["docs/Überfahrt früh.md", "docs/한국어.md"]},
+            {"issues/issue-12.md": {"docs/Überfahrt früh.md": 1, "docs/한국어.md": 1}},
+            id="file names in any script and with spaces",
+        ),
+    ],
+)
+def test_the_files_of_a_commit_are_expected_for_the_tickets_that_it_names(
+    project: Path, changes: dict[str, list[str]], expected: dict[str, dict[str, int]]
+) -> None:
+    for message, paths in changes.items():
+        change(project, message, *paths)
 
-    assert history(project, opened).judgements == {"issues/HARB-7-fog.md": {"src/light.py": 1, "src/horn.py": 1}}
+    assert history(project).judgements == expected
 
 
 @pytest.mark.parametrize("stem", ["harb-9", "HARB-9_the_horn", "2-HARB-9", "fix-HARB-9-horn"])
-def test_the_key_of_a_ticket_may_be_anywhere_in_its_file_name(project: Path, opened: list[Index], stem: str) -> None:
+def test_the_key_of_a_ticket_may_be_anywhere_in_its_file_name(project: Path, stem: str) -> None:
     write_project(project, {f"issues/{stem}.md": "# Horn\n\nIt is silent.\n"})
     change(project, "HARB-9: a louder horn", "src/horn.py")
 
-    assert history(project, opened).judgements == {f"issues/{stem}.md": {"src/horn.py": 1}}
+    assert history(project).judgements == {f"issues/{stem}.md": {"src/horn.py": 1}}
 
 
-def test_a_commit_may_name_several_tickets(project: Path, opened: list[Index]) -> None:
-    change(project, "For #12 and HARB-7", "src/ferry.py")
-
-    assert history(project, opened).judgements == {ticket: {"src/ferry.py": 1} for ticket in sorted(TICKETS)}
-
-
-def test_a_number_shared_by_two_tickets_names_neither_but_their_keys_do(project: Path, opened: list[Index]) -> None:
+def test_a_number_shared_by_two_tickets_names_neither_but_their_keys_do(project: Path) -> None:
     write_project(project, {"issues/BOAT-7.md": "# Boats\n\nThere are too few.\n"})
     change(project, "Which one is #7", "src/either.py")
     change(project, "BOAT-7: build some", "src/boat.py")
 
-    assert history(project, opened).judgements == {"issues/BOAT-7.md": {"src/boat.py": 1}}
+    assert history(project).judgements == {"issues/BOAT-7.md": {"src/boat.py": 1}}
 
 
 @pytest.mark.parametrize(
     ("message", "found"),
     [
-        ("Fix #12", {"12"}),
-        ("(#12, #13)", {"12", "13"}),
-        ("HARB-7: fog", {"harb-7"}),
-        ("See issue12 and abc#12", set()),
-        ("&#39;quoted&#39;", set()),
-        ("harb-7 in lower case", set()),
-        ("branch HARB-7_fog", {"harb-7"}),
-        ("XHARB-7x", set()),
-        ("#12abc", set()),
+        ("Fix #12", {"12"}), ("(#12, #13)", {"12", "13"}), ("HARB-7: fog", {"harb-7"}),
+        ("See issue12 and abc#12", set()), ("&#39;quoted&#39;", set()), ("harb-7 in lower case", set()),
+        ("branch HARB-7_fog", {"harb-7"}), ("XHARB-7x", set()), ("#12abc", set()),
     ],
-)
+)  # fmt: skip
 def test_a_message_names_tickets_by_a_number_after_a_hash_sign_or_a_key_in_capitals(
     message: str, found: set[str]
 ) -> None:
@@ -138,28 +145,22 @@ def test_standards_advisories_and_models_are_no_tickets(message: str) -> None:
 # --- expected answers --------------------------------------------------------------------------------------------
 
 
-def test_a_commit_that_changes_very_many_files_is_ignored(project: Path, opened: list[Index]) -> None:
+def test_a_commit_that_changes_very_many_files_is_ignored(project: Path) -> None:
     change(project, "Rename everything #12", *(f"src/file{number}.py" for number in range(MAX_FILES + 1)))
     change(project, "Just not too many #12", *(f"src/file{number}.py" for number in range(MAX_FILES)))
 
-    assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
+    assert set(history(project).judgements["issues/issue-12.md"]) == {
         f"src/file{number}.py" for number in range(MAX_FILES)
     }
 
 
-def test_deleted_and_unindexed_files_are_not_expected_answers(project: Path, opened: list[Index]) -> None:
+def test_deleted_and_unindexed_files_are_not_expected_answers(project: Path) -> None:
     change(project, "For #12", "src/gone.py", "src/moved.py", "src/kept.py", "data/table.bin")
     (project / "src" / "gone.py").unlink()
     git(project, "mv", "src/moved.py", "src/new.py")
     commit(project, "Clean up")
 
-    assert history(project, opened).judgements == {"issues/issue-12.md": {"src/kept.py": 1}}
-
-
-def test_tickets_and_releases_are_not_expected_answers(project: Path, opened: list[Index]) -> None:
-    change(project, "Close #12", "issues/issue-12.md", "CHANGELOG.md", "src/ferry.py")
-
-    assert history(project, opened).judgements == {"issues/issue-12.md": {"src/ferry.py": 1}}
+    assert history(project).judgements == {"issues/issue-12.md": {"src/kept.py": 1}}
 
 
 @pytest.mark.parametrize("type_", list(KnowledgeType))
@@ -170,23 +171,14 @@ def test_tickets_and_releases_among_the_results_do_not_count(type_: KnowledgeTyp
     assert file_not_ticket(hit) == ("a.md" if is_file else None)
 
 
-def test_file_names_in_any_script_and_with_spaces_are_read_unchanged(project: Path, opened: list[Index]) -> None:
-    change(project, "For #12", "docs/Überfahrt früh.md", "docs/한국어.md")
-
-    assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
-        "docs/Überfahrt früh.md",
-        "docs/한국어.md",
-    }
-
-
-def test_for_a_project_in_a_subfolder_only_that_subfolder_counts(tmp_path: Path, opened: list[Index]) -> None:
+def test_for_a_project_in_a_subfolder_only_that_subfolder_counts(tmp_path: Path) -> None:
     root = write_project(tmp_path / "all" / "harbour", TICKETS)
     commit(root.parent, "Begin")
     (root.parent / "other.py").write_text("x = 1\n")
     (root / "ferry.py").write_text("x = 1\n")
     commit(root.parent, "For #12")
 
-    assert history(root, opened).judgements == {"issues/issue-12.md": {"ferry.py": 1}}
+    assert history(root).judgements == {"issues/issue-12.md": {"ferry.py": 1}}
 
 
 def test_a_merge_is_skipped_but_the_merged_commits_count(project: Path) -> None:
@@ -212,31 +204,25 @@ def test_a_message_may_have_several_lines_and_a_commit_no_files(project: Path) -
 # --- missing histories -------------------------------------------------------------------------------------------
 
 
-def test_a_project_that_was_never_synced_is_an_error(project: Path, opened: list[Index]) -> None:
-    opened.append(open_index(project))
-
-    with pytest.raises(IndexMissing):
-        set_from_git(project, opened[0])
+def test_a_project_that_was_never_synced_is_an_error(project: Path) -> None:
+    with closing(open_index(project)) as index, pytest.raises(IndexMissing):
+        set_from_git(project, index)
 
 
 @pytest.mark.parametrize("prepare", [lambda root: None, lambda root: git(root, "init", "--quiet")])
-def test_a_project_without_history_is_an_error(
-    tmp_path: Path, opened: list[Index], prepare: Callable[[Path], None]
-) -> None:
+def test_a_project_without_history_is_an_error(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
     root = write_project(tmp_path / "bare", TICKETS)
     prepare(root)
 
     with pytest.raises(InvalidArgument, match="no git history"):
-        history(root, opened)
+        history(root)
 
 
-def test_a_history_without_tickets_is_an_error_that_explains_how_tickets_are_found(
-    project: Path, opened: list[Index]
-) -> None:
+def test_a_history_without_tickets_is_an_error_that_explains_how_tickets_are_found(project: Path) -> None:
     change(project, "For #99 and NOPE-1", "src/ferry.py")
 
     with pytest.raises(NotFound) as caught:
-        history(project, opened)
+        history(project)
 
     assert "ABC-12" in caught.value.hint
 
