@@ -22,6 +22,7 @@ from tests.harness.ports import free_port
 CHROMA = "import chromadb_rust_bindings, sys; chromadb_rust_bindings.cli(sys.argv)"
 """Chroma's console script without the import of its Python package, which takes longer than the start of the server."""
 DATABASES = "/api/v2/tenants/{tenant}/databases"
+COLLECTIONS = f"{DATABASES.format(tenant='default_tenant')}/default_database/collections"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.system.processes import born
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
-from tests.harness.chroma import chroma_running
+from tests.harness.chroma import COLLECTIONS, chroma_running
 from tests.harness.commands import start_lore
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.owners import pause
@@ -115,13 +115,8 @@ print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
 def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str) -> None:
     """Chroma's client loads the models in a collection's schema at every write, whatever its embedding function."""
     with chroma_running(tmp_path / "vectors") as server:
-        folder = server.ask(
-            "POST",
-            "/api/v2/tenants/default_tenant/databases/default_database/collections",
-            {"name": "lore", "schema": SCHEMA},
-        )
+        folder = server.ask("POST", COLLECTIONS, {"name": "lore", "schema": SCHEMA})
         assert "nobody/none" in json.dumps(folder)
-
     done = run(USE_POISONED, tmp_path / "vectors", mode, environment={"HF_HUB_OFFLINE": "1"})
 
     assert done.stdout == "['0.0'] []\nFalse\n", done.stderr
@@ -131,11 +126,7 @@ def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str
 @pytest.mark.parametrize("backend", often([EmbeddedChroma, ChildChroma], {EmbeddedChroma}), ids=["embedded", "server"])
 def test_a_collection_with_another_distance_measure_is_rejected(tmp_path: Path, backend: type[FolderBackend]) -> None:
     with chroma_running(tmp_path / "vectors") as server:
-        server.ask(
-            "POST",
-            "/api/v2/tenants/default_tenant/databases/default_database/collections",
-            {"name": "lore", "configuration": {"hnsw": {"space": "l2"}}},
-        )
+        server.ask("POST", COLLECTIONS, {"name": "lore", "configuration": {"hnsw": {"space": "l2"}}})
     integrity.seal(tmp_path / "vectors")
 
     with pytest.raises(StorageError, match="its distance function is l2"):
@@ -456,31 +447,26 @@ HOSTILE = {
 
 
 NONSENSE = {"CHROMA_SERVER_HTTP_PORT": "in words", "CHROMA_HTTP_KEEPALIVE_SECS": "never", "ANONYMIZED_TELEMETRY": "?"}
+THROUGH_A_FILE = (HOSTILE, "embedded", False), (NONSENSE, "server", True)
 
 
-@pytest.mark.parametrize("mode", often(["embedded", "server"], {"server"}))
-def test_unknown_settings_for_chroma_do_not_stop_lore(tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("variables", "mode", "is_in_environment"),
+    often([*THROUGH_A_FILE, (HOSTILE, "embedded", True), (NONSENSE, "embedded", True)], THROUGH_A_FILE),
+)
+@pytest.mark.requirement("NEO-056")
+def test_external_chroma_settings_have_no_effect(
+    tmp_path: Path, variables: dict[str, str], mode: str, is_in_environment: bool
+) -> None:
     """Chroma reads both the environment and the file when it is imported."""
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "lore.toml": f"[database]\nmode = '{mode}'\n"})
-    (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in NONSENSE.items()))
-
-    synced = start_lore("sync", "--json", cwd=tmp_path, **NONSENSE)
-
-    assert synced.returncode == 0, synced.stderr
-
-
-@pytest.mark.parametrize("through", often(["the environment", "a .env in the project"], {"a .env in the project"}))
-@pytest.mark.requirement("NEO-056")
-def test_external_chroma_settings_have_no_effect(tmp_path: Path, through: str) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
-    environment = HOSTILE if through == "the environment" else {}
-    if not environment:
-        (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in HOSTILE.items()))
+    (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in variables.items()))
+    environment = variables if is_in_environment else {}
 
     synced = start_lore("sync", "--json", cwd=tmp_path, **environment)
     found = start_lore("search", "zebra", "--json", cwd=tmp_path, **environment)
 
     assert synced.returncode == 0, synced.stderr
     assert json.loads(found.stdout)["results"][0]["source"] == "a.md"
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".env") == [".lore", "a.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".env", ".lore", "a.md", "lore.toml"]
     assert (tmp_path / ".lore" / "vectors-1" / "chroma.sqlite3").exists()

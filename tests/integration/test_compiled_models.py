@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 
 from lore_etl.config.project import cache_folder
 from lore_etl.config.settings import EmbeddingSettings, QuerySettings, Settings
-from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError, ProviderUnavailable
+from lore_etl.core.errors import ConfigError, LoreError, PackageMissing, ProviderError, ProviderUnavailable
 from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.models import model_cache
@@ -132,8 +132,10 @@ def test_the_compiled_model_gives_the_scores_of_its_original(
     expected = np.asarray(torch.run("predict", model, QUERIES, PASSAGES))
 
     found = [served.score(query, PASSAGES) for query in QUERIES]
+    none = served.score("the ferry", [])
 
     assert {(scores.dtype, scores.shape) for scores in found} == {(np.dtype(np.float32), (len(PASSAGES),))}
+    assert (none.dtype, none.shape) == (np.float32, (0,))
     assert served.name == str(model)
     assert np.abs(np.stack(found) - expected).max() < torch.tolerance
     assert min(map(np.ptp, found)) > 10 * torch.tolerance
@@ -146,12 +148,6 @@ def test_a_passage_gets_the_same_score_alone_and_among_others(served: OnnxCrossE
 
     alone = np.concatenate([served.score("the ferry", [passage]) for passage in many])
     assert np.abs(together - alone).max() < 1e-5
-
-
-def test_no_passages_get_no_scores(served: OnnxCrossEncoder) -> None:
-    found = served.score("the ferry", [])
-
-    assert (found.dtype, found.shape) == (np.float32, (0,))
 
 
 def test_concurrent_threads_get_the_same_scores(served: OnnxCrossEncoder) -> None:
@@ -183,13 +179,15 @@ def assert_refused(name: str, reason: str) -> None:
     assert "Name a cross-encoder that gives one score" in found.value.hint
 
 
-@pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
-def test_a_missing_folder_is_a_configuration_error(name: str) -> None:
-    assert_refused(name, f"there is no folder {name}")
-
-
-def test_a_model_name_unknown_to_the_hub_is_a_configuration_error() -> None:
-    assert_refused("no such model", "a model on the hub named no such model")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        *((folder, f"there is no folder {folder}") for folder in ("/no/such/folder", "./nor-this", "~/nor-that")),
+        ("no such model", "a model on the hub named no such model"),
+    ],
+)
+def test_a_missing_folder_or_a_name_unknown_to_the_hub_is_a_configuration_error(name: str, reason: str) -> None:
+    assert_refused(name, reason)
 
 
 @pytest.mark.parametrize(
@@ -207,11 +205,21 @@ def test_an_unsuitable_model_is_rejected_with_the_reason(
     assert [path for path in own_cache.glob("models/*") if path.suffix != ".lock"] == []
 
 
-def test_a_folder_without_a_model_is_rejected_with_the_reason(torch: Torch, tmp_path: Path, own_cache: Path) -> None:
+@pytest.mark.parametrize(
+    ("use", "error", "reason"),
+    [
+        (open_cross_encoder, ConfigError, r"cannot be loaded: .*model_type"),
+        (model_cache.prepared, ProviderError, "cannot be compiled"),
+    ],
+    ids=["cross-encoder", "embedding model"],
+)
+def test_a_folder_without_a_model_is_rejected_with_the_reason(
+    torch: Torch, tmp_path: Path, own_cache: Path, use: Callable[[str], object], error: type[LoreError], reason: str
+) -> None:
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(ConfigError, match=r"cannot be loaded: .*model_type"):
-        open_cross_encoder(str(tmp_path / "empty"))
+    with pytest.raises(error, match=reason):
+        use(str(tmp_path / "empty"))
 
 
 def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
@@ -399,12 +407,3 @@ def test_changed_weights_make_another_model(tiny_model: Path, own_cache: Path, t
     save_file({name: value + 0.5 for name, value in values.items()}, weights, metadata={"format": "pt"})
 
     assert model_cache.prepared(str(tmp_path / "model")).fingerprint != before
-
-
-def test_a_folder_without_an_embedding_model_is_rejected_with_the_reason(
-    torch: Torch, tmp_path: Path, own_cache: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-
-    with pytest.raises(ProviderError, match="cannot be compiled"):
-        model_cache.prepared(str(tmp_path / "empty"))

@@ -18,7 +18,7 @@ from lore_etl.stores.export import CHUNKS, HIERARCHY
 from lore_etl.stores.owner_file import note_of
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, sync_job
 from tests.harness.damaging import cut, garble, garble_middle
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
@@ -175,10 +175,11 @@ UNHARMED = {
 USUAL = {(name, True) for name in SEARCH_FIRST} | {(name, False) for name in SYNC_FIRST}
 
 
-def in_both_orders(damages: Mapping[str, Callable[[Path], object]]) -> list[Any]:
+def in_both_orders(project: str, damages: Mapping[str, Callable[[Path], object]]) -> list[Any]:
+    """Return the parameters of a test: the fixture of the project, the damage, and whether a search comes first."""
     return [
         pytest.param(
-            damage, searched_before, id=f"{name}-{'search' if searched_before else 'sync'} first",
+            project, damage, searched_before, id=f"{name}-{'search' if searched_before else 'sync'} first",
             marks=[] if (name, searched_before) in USUAL else [pytest.mark.long],
         )
         for name, damage in damages.items()
@@ -205,23 +206,15 @@ def names(index: Index) -> list[str] | str:
         return error.hint
 
 
-@pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(DAMAGES))
+@pytest.mark.parametrize(
+    ("fixture", "damage", "searched_before"),
+    [*in_both_orders("project", DAMAGES), *in_both_orders("large_project", HNSW_DAMAGES)],
+)
 @pytest.mark.promise(7)
 def test_a_search_is_correct_or_rejected_and_a_sync_repairs_without_the_model(
-    project: Path, damage: Callable[[Path], object], searched_before: bool
+    request: pytest.FixtureRequest, fixture: str, damage: Callable[[Path], object], searched_before: bool
 ) -> None:
-    assert_repaired(project, damage, searched_before)
-
-
-@pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(HNSW_DAMAGES))
-@pytest.mark.promise(7)
-def test_damage_to_the_files_of_a_large_index_is_repaired_too(
-    large_project: Path, damage: Callable[[Path], object], searched_before: bool
-) -> None:
-    assert_repaired(large_project, damage, searched_before)
-
-
-def assert_repaired(project: Path, damage: Callable[[Path], object], searched_before: bool) -> None:
+    project: Path = request.getfixturevalue(fixture)
     damage(project / ".lore")
     if searched_before:
         with closing(open_index(project)) as index:
@@ -257,7 +250,7 @@ def test_the_health_check_or_a_verification_reports_each_kind_of_damage(
         assert before["status"] in ("unhealthy", "degraded")
         assert "lore sync" in " ".join(check["detail"] for check in before["checks"] if check["status"] != "ok")
 
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    assert sync_job(app)["state"] == "done"
 
     assert app.call("healthcheck", {})["status"] == "healthy"
 

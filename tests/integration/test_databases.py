@@ -24,7 +24,7 @@ from lore_server.evaluation.bench import scratch_index
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from lore_server.services.verification import DatabaseService, Verifier
-from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
+from tests.harness.chroma import COLLECTIONS, Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
 from tests.harness.owners import pause
@@ -136,8 +136,7 @@ def test_a_collection_missing_from_the_server_is_detected_and_created_again(proj
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
         name = name_of(index, 1)
-        path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
-        server.ask("DELETE", f"{path}/{name}")
+        server.ask("DELETE", f"{COLLECTIONS}/{name}")
 
         with pytest.raises(IndexDamaged, match="no longer exists") as caught:
             retrieve(index, parse("subject7"), None, 10)

@@ -23,27 +23,12 @@ from tests.harness.trying import is_long
 pytestmark = pytest.mark.later
 
 TEXTS = [
-    "How does a worker shut down?",
-    "def run(self):\n    return self._jobs.pop()",
-    "x",
-    "the ferry crosses at dawn " * 30,
-    "Größe 数据库 데이터 🦀",
-    "a,b;c" * 40,
-]
+    "How does a worker shut down?", "def run(self):\n    return self._jobs.pop()", "x",
+    "the ferry crosses at dawn " * 30, "Größe 数据库 데이터 🦀", "a,b;c" * 40,
+]  # fmt: skip
 ODD = [
-    "",
-    " ",
-    "\n\t",
-    "\0",
-    "e\u0301",
-    "\u202etfel",
-    "\ufeff",
-    "👩‍👩‍👧",
-    "\uffff",
-    "a" * 5_000,
-    "數" * 3_000,
-    "\x1b[31m",
-]
+    "", " ", "\n\t", "\0", "e\u0301", "\u202etfel", "\ufeff", "👩‍👩‍👧", "\uffff", "a" * 5_000, "數" * 3_000, "\x1b[31m",
+]  # fmt: skip
 
 
 @cache
@@ -61,6 +46,7 @@ def test_vectors_have_the_stated_dimension_and_length_one(embedder: Embedder) ->
     found = embedder.embed(TEXTS)
 
     assert found.shape == (len(TEXTS), embedder.dimension)
+    assert embedder.embed([]).shape == (0, embedder.dimension)
     assert found.dtype == np.float32
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-4)
     assert np.linalg.norm(embedder.embed_query(TEXTS[0])) == pytest.approx(1, abs=1e-4)
@@ -77,10 +63,6 @@ def test_a_text_gets_the_same_vector_alone_and_in_a_batch(embedder: Embedder) ->
 
     alone = np.concatenate([embedder.embed([text]) for text in many])
     assert np.abs(together - alone).max() < 1e-5
-
-
-def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
-    assert embedder.embed([]).shape == (0, embedder.dimension)
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text)[:12])

@@ -81,16 +81,6 @@ def test_unused_vectors_are_dropped_once_there_are_many(cache: EmbeddingCache) -
     assert list(cache.get(hashes(1_600))) == hashes(100)
 
 
-def test_a_vector_whose_length_is_not_one_is_computed_again(cache: EmbeddingCache, tmp_path: Path) -> None:
-    cache.put(hashes(2), vectors_of(2))
-    connection = sqlite3.connect(tmp_path / CACHE)
-    connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (b"\xff" * 4 * DIMENSION, hashes(2)[0]))
-    connection.commit()
-    connection.close()
-
-    assert list(cache.get(hashes(2))) == hashes(2)[1:]
-
-
 def turn_around(value: bytes) -> bytes:
     """Change the sign of a vector's first number: one bit, and the length stays 1."""
     return bytes([value[0], value[1] ^ 0x80]) + value[2:]
@@ -194,12 +184,14 @@ def test_similarities_are_read_once_until_a_vector_changes(cache: EmbeddingCache
 
 
 @pytest.mark.parametrize("value", [b"", b"\xff" * 2 * DIMENSION, b"\0" * 2 * DIMENSION, b"\0" * 7, "text", 3, None])
-def test_a_damaged_vector_has_no_similarity(cache: EmbeddingCache, tmp_path: Path, value: object) -> None:
+def test_a_damaged_vector_has_no_similarity_and_is_computed_again(
+    cache: EmbeddingCache, tmp_path: Path, value: object
+) -> None:
     cache.put(hashes(2), vectors_of(2))
-    with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
-        connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (value, hashes(2)[0]))
+    change_a_value(tmp_path / CACHE, hashes(2)[0], lambda stored: value)
 
     assert list(cache.similarities(vectors_of(1)[0], hashes(2))) == hashes(2)[1:]
+    assert list(cache.get(hashes(2))) == hashes(2)[1:]
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {

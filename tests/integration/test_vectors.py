@@ -238,16 +238,6 @@ def test_more_results_than_rows_may_be_requested(store: VectorStore) -> None:
     assert len(store.search(vectors_of(1)[0], 1_000)) == 3
 
 
-def test_equal_texts_are_all_stored_and_not_reported_as_missing(store: VectorStore) -> None:
-    rows = rows_of(600)
-    vectors = np.repeat(vectors_of(1), 600, axis=0)
-
-    store.add(rows, vectors)
-
-    assert store.missing([row[0] for row in rows], vectors) == []
-    assert store.count() == 600
-
-
 def test_almost_equal_texts_are_not_reported_as_missing_because_of_rounded_distances(
     store: VectorStore,
 ) -> None:
@@ -339,15 +329,6 @@ def test_no_memory_of_the_process_stays_in_the_files_of_unset_vectors(tmp_path: 
     assert len(unset_content(folder)) > 1
     store = open_store(folder, at_least=3_000)
     assert store.missing([row[0] for row in rows], vectors) == []
-    store.close()
-
-
-def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_intact(copy: Path, open_store: Open) -> None:
-    (copy / integrity.SEAL).unlink()
-
-    store = open_store(copy, at_least=3_000)
-
-    assert store.count() == 3_000
     store.close()
 
 
