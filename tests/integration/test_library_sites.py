@@ -2,8 +2,8 @@
 
 import gzip
 import socket
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,15 +45,17 @@ def mapped(count: int) -> DocsSite:
     return site
 
 
-def at(site: DocsSite, address: str) -> DocsSite:
-    site.pages = {path: text.replace("http://HOST", address) for path, text in site.pages.items()}
-    return site
+@contextmanager
+def served(site: DocsSite) -> Iterator[str]:
+    """Serve the site, whose pages may name its address."""
+    with serving(site) as address:
+        site.pages = {path: text.replace("http://HOST", address) for path, text in site.pages.items()}
+        yield address
 
 
 def test_a_site_is_read_by_its_sitemap_and_then_only_its_changes(index: Path) -> None:
     site = mapped(4)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         first = copied(index, address)
         assert counts(first) == (4, 0, 0, 0)
         assert pages(index)["p2.md"] == (
@@ -130,8 +132,7 @@ def test_a_page_beyond_the_maximum_is_counted_once_however_many_pages_link_it(in
 
 def test_a_page_that_cannot_be_read_again_stays_and_the_report_says_so(index: Path) -> None:
     site = mapped(2)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         copied(index, address)
         site.instead = lambda number, path: (500, {}, b"") if path == "/docs/p1.html" else None
         site.pages["/docs/p2.html"] = "<html><body></body></html>"
@@ -217,8 +218,8 @@ def test_a_short_delay_between_requests_is_obeyed() -> None:
 def test_robots_txt_is_respected(index: Path) -> None:
     site = mapped(3)
     site.pages["/robots.txt"] = "User-agent: lore\nDisallow: /docs/p1\n\nUser-agent: *\nDisallow: /\n"
-    with serving(site) as address:
-        report = copied(index, *[at(site, address).address])
+    with served(site) as address:
+        report = copied(index, address)
         site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
         with pytest.raises(UsageError, match="does not allow"):
             copied(index, address)
@@ -234,8 +235,7 @@ def test_robots_txt_is_respected(index: Path) -> None:
 def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
     site = mapped(6)
     site.instead = lambda number, path: (429, {"Retry-After": "900"}, b"") if path == "/docs/p3.html" else None
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         with pytest.raises(Busy, match="asks for a pause"):
             copied(index, address)
         assert sorted(pages(index)) == ["p0.md", "p1.md", "p2.md"]
@@ -252,8 +252,7 @@ def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
 def test_no_other_host_is_contacted(index: Path) -> None:
     other = DocsSite({"/docs/": html_page("Other")})
     site = mapped(2)
-    with serving(other) as elsewhere, serving(site) as address:
-        at(site, address)
+    with serving(other) as elsewhere, served(site) as address:
         moved = (302, {"Location": f"{elsewhere}/docs/"}, b"")
         site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
         report = copied(index, address)
@@ -268,8 +267,7 @@ def test_no_other_host_is_contacted(index: Path) -> None:
 
 def test_a_page_that_leads_to_an_address_that_is_none_is_left_out(index: Path) -> None:
     site = mapped(2)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         moved = (302, {"Location": "http://[bad"}, b"")
         site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
         report = copied(index, address)
@@ -281,8 +279,7 @@ def test_a_page_that_leads_to_an_address_that_is_none_is_left_out(index: Path) -
 def test_a_page_is_read_whatever_encoding_the_site_names(index: Path, charset: str) -> None:
     site = mapped(1)
     reply = (200, {"Content-Type": f"text/html; charset={charset}"}, html_page("Start", "a \\ud800 b").encode())
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         site.instead = lambda number, path: reply if path.endswith(".html") else None
         report = copied(index, address)
 
@@ -293,8 +290,7 @@ def test_a_page_is_read_whatever_encoding_the_site_names(index: Path, charset: s
 def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_client, "MAX_PAGE_BYTES", 10_000)
     site = mapped(2)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         copied(index, address)
         site.pages["/docs/p1.html"] = html_page("Page 1", "x" * 6_000_000)
         report = copied(index, address)
@@ -306,8 +302,7 @@ def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monke
 def test_pages_with_the_same_name_have_different_files(index: Path) -> None:
     site = DocsSite({"/docs/a.html": html_page("A"), "/docs/A/": html_page("B"), "/docs/a.md": "# C\n"})
     site.pages["/sitemap.xml"] = "".join(f"<loc>http://HOST{path}</loc>" for path in site.pages)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         first, second = copied(index, address), copied(index, address)
 
     assert (counts(first), counts(second)) == ((3, 0, 0, 0), (0, 0, 3, 0))
@@ -316,8 +311,7 @@ def test_pages_with_the_same_name_have_different_files(index: Path) -> None:
 
 def test_a_new_version_is_written_to_pages_that_did_not_change(index: Path) -> None:
     site = mapped(2)
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         copied(index, address)
         report = copied(index, address, pinned="2.0")
 
