@@ -122,20 +122,6 @@ def test_no_process_is_started_for_a_small_project_or_on_one_core() -> None:
         assert {len(running() - before) for _ in found} == {0}
 
 
-def test_children_start_before_this_process_reads_the_first_document() -> None:
-    before, seen = running(), list[set[str]]()
-
-    def reading() -> Iterator[Document]:
-        seen.append(running() - before)
-        yield from documents()
-
-    with closing(all_chunked(reading(), counter, MANY, alone=4, children=2)) as found:
-        next(found)
-
-    assert [len(children) for children in seen] == [2]
-    assert_ended(before)
-
-
 def test_neither_tokens_nor_children_are_needed_if_nothing_has_to_be_chunked() -> None:
     before, loaded = running(), list[bool]()
 
@@ -148,7 +134,7 @@ def test_neither_tokens_nor_children_are_needed_if_nothing_has_to_be_chunked() -
     assert_ended(before)
 
 
-def test_children_work_while_this_process_reads_and_end_with_an_error_of_it() -> None:
+def test_children_work_before_and_while_this_process_reads_and_end_with_an_error_of_it() -> None:
     before, seen = running(), list[set[str]]()
 
     def reading() -> Iterator[Document]:

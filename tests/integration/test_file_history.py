@@ -14,22 +14,19 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.files.git_folder import head
-from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import FEW, INCOMPLETE, MAX_COMMITS, NOT_OWN, ProjectHistory
-from lore_server.contract import load_contract
+from lore_server.changes.file_history import FEW, INCOMPLETE, MAX_COMMITS, NOT_OWN, FileHistory, ProjectHistory
+from lore_server.contract import Contract, load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
 from lore_server.operations.table import render
-from tests.harness.calls import Opener
+from tests.harness.calls import Opener, synced_app
 from tests.harness.evaluation import commit, git
-from tests.harness.models import HashModel
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import open_index, sync_once, write_project
 
 RETRY = "src/retry.py"
 TEXT = """\
@@ -59,7 +56,7 @@ def edit(root: Path, message: str, old: str, new: str, path: str = RETRY) -> Non
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
     """Return an application on a project with a history; tests do not commit to it."""
     root = tmp_path_factory.mktemp("history").resolve() / "harbour"
     write_project(root, {RETRY: TEXT, ".gitignore": ".lore\n", "issues/issue-12.md": TICKETS["issues/issue-12.md"]})
@@ -68,12 +65,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     edit(root, f"Cap the delay\n\nLong waits with {KEY}.\nFixes #12\n\nSigned-off-by: T <t@t>", "2**", "min(60, 2**")
     edit(root, "Close the bracket", "attempt\n", "attempt)\n")
     edit(root, "Six attempts (#31)", "return 5", "return 6")
-    with_index = App(root, Settings(), load_contract(), HashModel())
-    sync(with_index.index)
-    write_project(root, {path: text for path, text in TICKETS.items() if path.startswith(".lore")})
-    sync(with_index.index)
-    yield with_index
-    with_index.close()
+    sync_once(root)
+    with synced_app(root, {path: text for path, text in TICKETS.items() if path.startswith(".lore")}, contract) as app:
+        yield app
 
 
 def history(app: App, path: str, **more: Any) -> list[tuple[str, list[str]]]:
@@ -94,6 +88,8 @@ def test_lines_lead_to_the_commits_that_changed_them_and_their_tickets(app: App)
         ("Cap the delay", ["closes #12 (closed): issue-12: The delay overflows  issues/issue-12.md"]),
         ("Add retries (#3)", ["names #3"]),
     ]
+    whole = ["Six attempts (#31)", "Close the bracket", "Cap the delay", "Add retries (#3)"]
+    assert [subject for subject, _ in history(app, RETRY)] == whole
 
 
 def test_a_pull_request_leads_to_the_ticket_that_it_closes(app: App) -> None:
@@ -141,34 +137,14 @@ def test_a_commit_leads_to_the_ticket_that_only_its_merge_names(project: Path) -
     git(project, "checkout", "--quiet", "-")
     edit(project, "On the branch itself", "2**attempt", "3**attempt")
     identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
-    git(
-        project,
-        *identity,
-        "merge",
-        "--quiet",
-        "--no-ff",
-        "-m",
-        "Merge pull request #31 from ferry/six\n\nCap it",
-        "six",
-    )
+    message = "Merge pull request #31 from ferry/six\n\nCap it"
+    git(project, *identity, "merge", "--quiet", "--no-ff", "-m", message, "six")
 
-    index = open_index(project)
-    try:
-        sync(index, allow_mass_delete=True)
-        lines = (project / RETRY).read_text(encoding="utf-8").split("\n")
-        changes = ProjectHistory(index).of(RETRY, lines).changes
-    finally:
-        index.close()
+    changes = history_of(project, RETRY).changes
 
     assert [(one["subject"], [ticket["name"] for ticket in one["tickets"]]) for one in changes] == [
         ("On the branch itself", []), ("Six", ["#31"]), ("Begin", []),
     ]  # fmt: skip
-
-
-def test_a_whole_file_has_the_history_of_all_its_lines(app: App) -> None:
-    subjects = ["Six attempts (#31)", "Close the bracket", "Cap the delay", "Add retries (#3)"]
-
-    assert [subject for subject, _ in history(app, RETRY)] == subjects
 
 
 def test_a_ticket_has_the_commits_that_name_it_or_its_pull_request(app: App) -> None:
@@ -239,11 +215,10 @@ def test_the_last_change_of_a_function_is_found_by_its_name_alone_or_after_its_m
 
 @pytest.mark.parametrize("question", ["which release introduced Again.limit?", "when was Again.limit added?"])
 def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_it(
-    tmp_path: Path, question: str
+    tmp_path: Path, open_app: Opener, question: str
 ) -> None:
-    root = write_project(
-        tmp_path / "harbour", {RETRY: TEXT.replace("limit", "most"), "NEWS.md": "# 1.0.0\n\n- More.\n"}
-    )
+    files = {RETRY: TEXT.replace("limit", "most"), "NEWS.md": "# 1.0.0\n\n- More.\n"}
+    root = write_project(tmp_path / "harbour", files)
     commit(root, "Begin")
     git(root, "tag", "v1.0.0")
     edit(root, "Prepare limits", "\n", "  # unlimited\n")
@@ -253,11 +228,10 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
     git(root, "tag", "v1.1.0")
     edit(root, "Rename", "Retry", "Again", "src/again.py")
     git(root, "tag", "v1.2.0")
-    app = App(root.resolve(), Settings(), load_contract(), HashModel())
+    app = open_app(root)
     sync(app.index)
     reply = app.call("ask_knowledge_base", {"query": question})
     other = app.call("ask_knowledge_base", {"query": question.replace("limit", "delays")})
-    app.close()
 
     begin = "No release note here names `Again.limit`. The earliest commit with `limit` in `src/again.py` [1] is "
     assert reply["answer"].startswith(begin)
@@ -286,15 +260,16 @@ def project(tmp_path: Path) -> Path:
     return write_project(tmp_path / "harbour", {RETRY: TEXT})
 
 
-def found(root: Path, first: int = 1, last: int | None = None, path: str = RETRY) -> tuple[list[str], str | None]:
-    """Return the subjects, and the note."""
-    index: Index = open_index(root, model=HashModel())
-    try:
+def history_of(root: Path, path: str, first: int = 1, last: int | None = None) -> FileHistory:
+    with closing(open_index(root)) as index:
         sync(index, allow_mass_delete=True)
         lines = (root / path).read_text(encoding="utf-8").split("\n")
-        result = ProjectHistory(index).of(path, lines, first, last)
-    finally:
-        index.close()
+        return ProjectHistory(index).of(path, lines, first, last)
+
+
+def found(root: Path, first: int = 1, last: int | None = None, path: str = RETRY) -> tuple[list[str], str | None]:
+    """Return the subjects, and the note."""
+    result = history_of(root, path, first, last)
     return [change["subject"] for change in result.changes], result.note
 
 

@@ -20,6 +20,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.framework.index_file import exists
 from lore_server.replies import budget
+from tests.harness.calls import Opener
 from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
@@ -29,23 +30,24 @@ JSON = dict[str, Any]
 WAIT = 600
 
 
-def opened(folder: Path, contract: Contract, files: JSON) -> App:
-    return App(write_project(folder, files).resolve(), Settings(), contract, HashModel(), home=folder.parent / "home")
+@pytest.fixture
+def opened(tmp_path: Path, open_app: Opener) -> Opener:
+    """Return a function that opens a project with these files."""
+    return lambda files: open_app(write_project(tmp_path / "project", files), home=tmp_path / "home")
 
 
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[tuple[App, JSON]]:
     """Return a project after init, with the report; tests do not modify it."""
-    app = opened(tmp_path_factory.mktemp("taken") / "project", contract, framework())
-    yield app, init(app)
-    app.close()
+    folder = tmp_path_factory.mktemp("taken").resolve()
+    project = write_project(folder / "project", framework())
+    with closing(App(project, Settings(), contract, HashModel(), home=folder / "home")) as app:
+        yield app, init(app)
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
-    app = opened(tmp_path / "project", contract, framework())
-    yield app
-    app.close()
+def app(opened: Opener) -> App:
+    return opened(framework())
 
 
 def init(app: App, **arguments: Any) -> JSON:
@@ -126,8 +128,8 @@ def test_a_second_run_changes_nothing(taken: tuple[App, JSON]) -> None:
     assert app.freshness.record()["state"] == "fresh"
 
 
-def test_an_existing_configuration_is_never_changed(tmp_path: Path, contract: Contract) -> None:
-    app = opened(tmp_path / "project", contract, {**framework(1), "lore.toml": "[index]\n"})
+def test_an_existing_configuration_is_never_changed(opened: Opener) -> None:
+    app = opened({**framework(1), "lore.toml": "[index]\n"})
 
     reply = init(app, sync=False)
 
@@ -136,11 +138,10 @@ def test_an_existing_configuration_is_never_changed(tmp_path: Path, contract: Co
     assert "job" not in reply
     assert set(reply["groups"].values()) == {0}
     assert written(app)["synced_at"] is None
-    app.close()
 
 
-def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_path: Path, contract: Contract) -> None:
-    app = opened(tmp_path / "project", contract, {"README.md": "# Read me\n"})
+def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(opened: Opener) -> None:
+    app = opened({"README.md": "# Read me\n"})
 
     reply = init(app)
 
@@ -150,7 +151,6 @@ def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_pa
     assert reply["written"] == ["lore.toml"]
     assert reply["job"]["report"]["created"] == 1
     assert not (app.index.root / ".ce").exists()
-    app.close()
 
 
 @pytest.mark.requirement("KM-046")
@@ -200,9 +200,9 @@ def test_a_file_that_is_not_ours_is_kept_next_to_the_new_file_by_init_only(app: 
     assert app.freshness.record()["state"] == "fresh"
 
 
-def test_nothing_is_written_through_a_symlink_out_of_the_project(tmp_path: Path, contract: Contract) -> None:
+def test_nothing_is_written_through_a_symlink_out_of_the_project(tmp_path: Path, opened: Opener) -> None:
     outside = write_project(tmp_path / "outside", {"PRPs/PRP-1.md": "# One\n"})
-    app = opened(tmp_path / "project", contract, {"PRPs/PRP-2.md": "# Two\n"})
+    app = opened({"PRPs/PRP-2.md": "# Two\n"})
     (app.index.root / ".ce").symlink_to(outside)
 
     reply = init(app)
@@ -210,10 +210,8 @@ def test_nothing_is_written_through_a_symlink_out_of_the_project(tmp_path: Path,
     assert reply["found"] == [{"role": "user_prps", "path": "PRPs"}]
     assert reply["groups"]["user_prps"] == 1
     assert sorted(path.name for path in outside.iterdir()) == ["PRPs"]
-    assert reply["job"]["report"]["skipped"] == [
-        {"source": ".ce", "reason": "symlink leads outside the project; not followed"}
-    ]
-    app.close()
+    reason = "symlink leads outside the project; not followed"
+    assert reply["job"]["report"]["skipped"] == [{"source": ".ce", "reason": reason}]
 
 
 def test_a_symlink_in_place_of_the_file_is_rejected_and_reported(app: App, tmp_path: Path) -> None:
@@ -229,14 +227,13 @@ def test_a_symlink_in_place_of_the_file_is_rejected_and_reported(app: App, tmp_p
     assert (app.index.root / INDEX).is_symlink()
 
 
-def test_an_unwritable_folder_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
-    app = opened(tmp_path / "project", contract, {"README.md": "# A\n"})
+def test_an_unwritable_folder_is_an_error_with_a_hint(opened: Opener) -> None:
+    app = opened({"README.md": "# A\n"})
     with without_permission(app.index.root, app.index.root, 0o555), pytest.raises(StorageError) as error:
         init(app)
 
     assert "lore init` again" in error.value.hint
     assert init(app)["written"] == ["lore.toml"]
-    app.close()
 
 
 def test_symlinks_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
@@ -301,7 +298,7 @@ def test_an_index_that_is_being_deleted_is_busy(app: App) -> None:
 
 
 @pytest.mark.requirement("KM-012")
-def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(opened: Opener) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
     files = {
         **framework(1),
@@ -314,7 +311,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path,
         "PRPs/executed/odd.md": '---\nprp_id: "PRP-\\0"\nstatus: "\\a"\ntags: ["\\e"]\nname: "\\0"\n---\n',
         "PRPs/executed/PRP-52.md": f"---\ntags: [{secret}]\n---\n# T\n\nUse {secret} for all that is there.\n",
     }
-    app = opened(tmp_path / "project", contract, files)
+    app = opened(files)
     (app.index.root / ".serena/memories/loop.md").symlink_to("loop.md")
 
     reply = init(app)
@@ -339,7 +336,6 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path,
     assert prps["odd"]["tags"] == ["\N{REPLACEMENT CHARACTER}"]
     assert prps["PRP-52"]["excerpt"] == "Use redacted-github-token for all that is there."
     assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
-    app.close()
 
 
 def test_a_rules_file_without_a_marked_rule_is_reported_as_such(app: App) -> None:
@@ -375,28 +371,25 @@ class HeardEmbedder(HashEmbedder):
         return super().embed(texts)
 
 
-def test_29_3_progress_is_reported_while_the_project_is_indexed(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_progress_is_reported_while_the_project_is_indexed(tmp_path: Path, open_app: Opener) -> None:
     model, heard = HashModel(), HeardEmbedder()
     model.embedder = heard
-    root = write_project(tmp_path / "project", framework()).resolve()
+    app = open_app(write_project(tmp_path / "project", framework()), model=model, home=tmp_path / "home")
 
     def hear(stage: str, done: int, total: int) -> None:
         if stage == "embedding":
             heard.is_heard.set()
 
-    with closing(App(root, Settings(), contract, model, home=tmp_path / "home")) as app:
-        reply = app.call("init_project", {"wait_seconds": WAIT}, Listener(hear))
+    reply = app.call("init_project", {"wait_seconds": WAIT}, Listener(hear))
 
     assert reply["job"]["state"] == "done"
     assert heard.is_heard.is_set()
 
 
 @pytest.mark.requirement("KM-043")
-def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_an_index_file_over_10_mb_causes_a_warning(opened: Opener) -> None:
     front = "---\nimplementations:\n" + "".join(f"- gone/{'x' * 180}{n}.py\n" for n in range(200)) + "---\n"
-    app = opened(
-        tmp_path / "project", contract, {**framework(0), **{f"PRPs/executed/PRP-{n}.md": front for n in range(66)}}
-    )
+    app = opened({**framework(0), **{f"PRPs/executed/PRP-{n}.md": front for n in range(66)}})
 
     reply = init(app)
 
@@ -405,7 +398,6 @@ def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract
     assert reply["drift"]["total"] == 66 * 200
     assert 0 < len(reply["drift"]["violations"]) < 10
     assert budget.size(reply) < budget.REPLY_TOKENS * budget.CHARACTERS_PER_TOKEN
-    app.close()
 
 
 def test_temporary_files_of_a_killed_writer_are_removed(app: App) -> None:

@@ -10,10 +10,9 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import AnswerNotFound, ConfirmationRequired, DocumentNotFound, FileExists
 from lore_server.app import App
 from lore_server.cli.eval_commands import judged_set
-from lore_server.contract import Contract
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
-from tests.harness.calls import Call, Opener, calling
+from tests.harness.calls import Call, Opener, calling, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -34,7 +33,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def app(root: Path, tmp_path: Path, open_app: Opener) -> App:
     app = open_app(root, home=tmp_path / "home")
-    calling(app)("manage_knowledge_base", action="sync", wait_seconds=600)
+    sync_job(app)
     return app
 
 
@@ -64,17 +63,13 @@ def test_an_answer_that_is_not_known_cannot_be_saved(call: Call) -> None:
 
 
 def test_a_follow_up_works_after_a_restart_because_its_question_is_in_the_log(
-    app: App, root: Path, contract: Contract
+    app: App, root: Path, open_app: Opener
 ) -> None:
     first = calling(app)("ask_knowledge_base", query=QUESTION)
     app.close()
-    again = App(root, Settings(), contract, HashModel(), home=root.parent / "home")
-    try:
-        reply = calling(again)("ask_knowledge_base", query="and why?", follow_up=first["id"])
-    finally:
-        again.close()
+    again = calling(open_app(root, home=root.parent / "home"))
 
-    assert "retries failed jobs" in reply["searched"]
+    assert "retries failed jobs" in again("ask_knowledge_base", query="and why?", follow_up=first["id"])["searched"]
 
 
 def test_insights_list_the_questions_to_document_next(call: Call) -> None:

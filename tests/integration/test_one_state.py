@@ -88,11 +88,6 @@ def test_a_reply_that_syncs_keep_overtaking_ends_and_is_not_fresh(
     assert reply["freshness"]["state"] == "stale"
 
 
-@pytest.mark.parametrize(("operation", "arguments"), READS)
-def test_a_reply_is_fresh_if_nothing_changes(app: App, operation: str, arguments: dict[str, Any]) -> None:
-    assert app.call(operation, arguments_of(app, arguments))["freshness"]["state"] == "fresh"
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe okapi text.\n"})

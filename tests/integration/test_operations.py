@@ -90,18 +90,12 @@ def app(tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch) ->
     app.close()
 
 
-def test_an_added_operation_is_called_with_defaults_and_rendered(app: App) -> None:
-    reply = app.call("echo", {"text": "ab"})
-
-    assert reply == {"echo": "abab"}
-    assert render("echo", reply).whole() == "I say abab"
-
-
-def test_an_added_operation_gets_the_listener_of_its_call(app: App) -> None:
+def test_an_added_operation_is_called_with_defaults_and_its_listener_and_rendered(app: App) -> None:
     texts: list[str] = []
-    app.call("echo", {"text": "ab"}, Listener(text=texts.append))
+    reply = app.call("echo", {"text": "ab"}, Listener(text=texts.append))
 
-    assert texts == ["heard"]
+    assert (reply, texts) == ({"echo": "abab"}, ["heard"])
+    assert render("echo", reply).whole() == "I say abab"
 
 
 def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
@@ -130,14 +124,11 @@ def test_an_added_operation_is_a_route_over_http(app: App) -> None:
 
 
 @pytest.mark.requirement("NEO-038")
-def test_an_operation_without_a_line_in_the_table_prevents_the_start(tmp_path: Path, with_echo: Contract) -> None:
+def test_an_operation_without_a_line_in_the_table_or_the_reverse_prevents_the_start(
+    tmp_path: Path, contract: Contract, with_echo: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
         opened(tmp_path, with_echo)
-
-
-def test_a_line_without_an_operation_prevents_the_start(
-    tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: lambda: {}, shown))
 
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
