@@ -64,8 +64,12 @@ def make_fifo(_: Path, path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("name", LINKED)
-@pytest.mark.parametrize("make", [os.symlink, os.link])
+SAMPLE = {"owner.lock", "catalogue.sqlite", "chunks.jsonl.gz", "keywords/meta.json", "keywords", "vectors-1"}
+"""The files and folders that every run replaces with hard links and FIFOs as well; each is opened by another module."""
+ADDED = {(os.symlink, name) for name in LINKED} | {(make, name) for make in (os.link, make_fifo) for name in SAMPLE}
+
+
+@pytest.mark.parametrize(("make", "name"), often(itertools.product([os.symlink, os.link], LINKED), ADDED))
 @pytest.mark.promise(19)
 def test_symlinks_in_a_foreign_index_folder_are_not_followed(
     project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
@@ -81,11 +85,6 @@ def test_symlinks_in_a_foreign_index_folder_are_not_followed(
     assert everything_in(outside) == before
     assert (project / ".lore.foreign" / name).exists()
     assert claim.is_ours(project / ".lore")
-
-
-SAMPLE = {"owner.lock", "catalogue.sqlite", "chunks.jsonl.gz", "keywords/meta.json", "keywords", "vectors-1"}
-"""The files and folders that every run replaces with hard links and FIFOs as well; each is opened by another module."""
-ADDED = {(os.symlink, name) for name in LINKED} | {(make, name) for make in (os.link, make_fifo) for name in SAMPLE}
 
 
 @pytest.mark.parametrize(("make", "name"), often(itertools.product([os.symlink, os.link, make_fifo], LINKED), ADDED))

@@ -9,7 +9,7 @@ from benchmarks.http_load import serving
 from benchmarks.load import measure
 from tests.harness.projects import copy_project
 
-CROWDS = [(200, 2, 6), pytest.param(1_000, 100, 60, marks=pytest.mark.long)]
+CROWDS = [(200, 2, 6), pytest.param(1_000, 100, 30, marks=pytest.mark.long)]
 """Clients, more than the server has connections for; sessions of MCP; seconds."""
 TIMES = 3  # as long as alone, at most
 

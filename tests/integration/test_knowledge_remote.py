@@ -15,6 +15,7 @@ from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 from tests.harness.neighbours import huge, misbehaving
+from tests.harness.trying import often
 
 pytestmark = pytest.mark.later
 
@@ -233,8 +234,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("is_new", [False, True], ids=["with commits", "new machine"])
-@pytest.mark.parametrize(("path", "mode"), REFUSED)
+@pytest.mark.parametrize(
+    ("path", "mode", "is_new"),
+    often(
+        [(*refused, is_new) for refused in REFUSED for is_new in (False, True)],
+        [*((*refused, True) for refused in REFUSED), (*REFUSED[0], False), (*REFUSED[2], False)],
+    ),
+)
 def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
     pair: Pair, tmp_path: Path, path: str, mode: str, is_new: bool
 ) -> None:
