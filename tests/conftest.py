@@ -22,6 +22,7 @@ from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract, load_contract
+from lore_server.knowledge.store import KnowledgeStore
 from lore_server.owner.find import KEYS
 from lore_server.owner.line import VARIABLE
 from tests.harness import commands
@@ -219,6 +220,18 @@ def call(app: App) -> Call:
 def home(tmp_path: Path) -> Path:
     """Return the path of a knowledge folder that a test may create."""
     return tmp_path / "home"
+
+
+@pytest.fixture
+def store(home: Path) -> KnowledgeStore:
+    """Return the store of a knowledge folder that does not exist yet."""
+    return KnowledgeStore(home)
+
+
+@pytest.fixture
+def model() -> HashModel:
+    """Return the stand-in model, which records the texts that it embeds."""
+    return HashModel()
 
 
 @pytest.fixture(scope="module")

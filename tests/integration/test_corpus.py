@@ -28,11 +28,6 @@ RECORDS = [
 
 
 @pytest.fixture
-def model() -> HashModel:
-    return HashModel()
-
-
-@pytest.fixture
 def index(tmp_path: Path, model: HashModel) -> Iterator[Index]:
     opened = open_index(tmp_path / "bench", model=model)
     yield opened

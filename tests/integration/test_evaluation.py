@@ -52,11 +52,6 @@ def folder(tmp_path: Path) -> Path:
     return write_set(tmp_path / "harbour", documents, questions, [(f"q-{subject}", subject, 1) for subject in SUBJECTS])
 
 
-@pytest.fixture
-def model() -> HashModel:
-    return HashModel()
-
-
 def evaluated(
     folder: Path | None, root: Path, model: HashModel, rankings: Sequence[str] = RANKINGS, split: str | None = None
 ) -> Report:

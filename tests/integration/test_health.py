@@ -36,11 +36,6 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model() -> HashModel:
-    return HashModel()
-
-
-@pytest.fixture
 def app(project: Path, open_app: Opener, model: HashModel) -> App:
     """Return an application over the project, which is synced."""
     app = open_app(project, model=model)

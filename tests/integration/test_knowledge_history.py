@@ -19,11 +19,6 @@ from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> KnowledgeStore:
-    return KnowledgeStore(tmp_path / "home")
-
-
 def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
     return store.reader.document(PROJECT, filename).document.chapter(title).content
 

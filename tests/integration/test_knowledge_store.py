@@ -58,11 +58,6 @@ except StorageError as error:
 """
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> KnowledgeStore:
-    return KnowledgeStore(tmp_path / "home")
-
-
 def test_the_folder_can_be_set_in_the_environment() -> None:
     assert knowledge_home({"LORE_HOME": "/a", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/a")
     assert knowledge_home({"LORE_HOME": "", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/b")

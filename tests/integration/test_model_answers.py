@@ -308,7 +308,7 @@ def test_a_stream_that_breaks_is_replaced_by_passages_in_the_reply(run: Run, wir
     script, reason = stream_cases(wire)[case]
     pieces: list[str] = []
     with model_server.serving(script) as fake:
-        asker = run(fake)
+        asker = run(fake, timeout_seconds=3 if case == "stalled" else 20)
 
         def hear(text: str) -> None:
             pieces.append(text)

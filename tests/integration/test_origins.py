@@ -38,7 +38,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", f"Add a guide\n\n{EVIL}"]):
         subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=ada@x.test", *command], cwd=root, check=True)
     with contextlib.closing(App(root, Settings(), contract, HashModel())) as app:
-        sync(app)
+        sync_job(app)
         with running(github([github_issue(1, body=EVIL)])) as address:
             wanted = PullRequest("github", "acme/ferry", app.index.folder, True, address)
             pull(wanted, lambda stage: None)
@@ -49,12 +49,8 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
             {"filename": "zebra", "title": "Zebras", "chapters": [{"title": "One", "content": EVIL}]},
         )
         app.call("add_memory", {"name": "Zebra", "body": EVIL, "group_id": "learning"})
-        sync(app)
+        sync_job(app)
         yield app
-
-
-def sync(app: App) -> None:
-    assert sync_job(app)["state"] == "done"
 
 
 def asked(app: App, tool: str, **arguments: Any) -> tuple[Any, str]:

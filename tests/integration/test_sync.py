@@ -55,11 +55,6 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model() -> HashModel:
-    return HashModel()
-
-
-@pytest.fixture
 def index(project: Path, model: HashModel) -> Iterator[Index]:
     opened = open_index(project, model=model)
     yield opened

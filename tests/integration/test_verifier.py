@@ -33,12 +33,8 @@ def app(tmp_path: Path, open_app: Opener) -> App:
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} costs {100 * n} euro\n" for n in range(1, 7)}
     root = write_project(tmp_path.resolve(), pages)
     app = open_app(root, pace=AT_ONCE)
-    synced(app)
+    sync_job(app)
     return app
-
-
-def synced(app: App) -> None:
-    assert sync_job(app)["state"] == "done"
 
 
 def verified(app: App) -> JSON:
@@ -90,7 +86,7 @@ def test_a_verification_says_what_was_compared_and_status_remembers_it(app: App)
 def test_a_server_that_is_ready_names_the_commit_of_its_index_beside_that_of_the_files(app: App) -> None:
     git(app.index.root, "init", "-q", "-b", "main")
     commit(app.index.root, "first")
-    synced(app)
+    sync_job(app)
     first = git(app.index.root, "rev-parse", "HEAD").strip()
     _, before = ready(app)
     write_project(app.index.root, {"docs/1.md": "# Page 1\n\nanother subject\n"})
@@ -118,7 +114,7 @@ def test_found_damage_is_told_everywhere_until_a_sync_has_repaired_it(app: App) 
     assert (code, body["ready"]) == (503, False)
     assert "verification" in [check["part"] for check in body["checks"] if check["status"] == "failed"]
 
-    synced(app)
+    sync_job(app)
 
     assert part(app)[0] == "ok"
     assert "rebuilt since" in part(app)[1]
@@ -134,7 +130,7 @@ def test_an_owner_finds_damage_while_nobody_asks(app: App) -> None:
 
     wait_until(lambda: part(app)[0] == "failed")
 
-    synced(app)
+    sync_job(app)
     assert app.call("query_documents", {"query": "subject3 euro"})["results"]
 
 
@@ -142,7 +138,7 @@ def test_a_request_to_verify_does_not_wait_for_the_slow_pass(tmp_path: Path, ope
     root = write_project(tmp_path.resolve(), {f"docs/{n}.md": f"# Page {n}\n\nsubject{n}\n" for n in range(6)})
     slow = Pace(quiet_seconds=0, look_seconds=0.5, share=1e-4, portion=1)
     app = open_app(root, pace=slow)
-    synced(app)
+    sync_job(app)
     app.warm()
     app.verify_when_quiet()
     wait_until(app.verifier._turn.locked)
