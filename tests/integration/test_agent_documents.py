@@ -99,21 +99,16 @@ def test_before_the_first_sync_nothing_is_indexed_and_then_everything(app: App, 
     assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
 
 
-def test_a_write_does_not_restore_a_deleted_index(app: App, call: Call) -> None:
-    sync(call)
-    call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=600)
-    note(call, "lanterns", "Lanterns burn whale oil.")
-    indexed(app, call)
-
-    assert call("list_sources")["total"] == 0
-
-
-def test_documents_of_other_projects_are_not_indexed(app: App, call: Call) -> None:
+def test_only_documents_of_this_project_are_indexed_and_only_if_there_is_an_index(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.", project_id="another ship")
     indexed(app, call)
-
     assert call("list_sources")["total"] == len(PAGES)
+
+    call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=600)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    indexed(app, call)
+    assert call("list_sources")["total"] == 0
 
 
 def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: Path) -> None:

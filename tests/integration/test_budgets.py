@@ -3,7 +3,6 @@
 import itertools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -244,7 +243,7 @@ def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:
     assert all(row["id"] in "".join(shown) for row in found["results"])
 
 
-def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, hash_app: App) -> None:
+def test_each_member_of_a_class_has_its_kind_and_lines(hash_app: App) -> None:
     files = {
         "a.py": "class Small:\n    size = len(())\n\n    # runs\n    @wrapped\n    async def run(self) -> int:\n"
         "        return self.size\n\n    class Inner:\n        depth: int = 1\n",

@@ -204,13 +204,6 @@ def test_a_type_that_lore_does_not_write_is_damage(catalogue: Catalogue) -> None
         catalogue.chunk_keys()
 
 
-def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
-    catalogue.set_meta(model="m", dirty="1")
-    catalogue.set_meta(dirty=None)
-
-    assert (catalogue.meta("model"), catalogue.meta("dirty")) == ("m", None)
-
-
 def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogue: Catalogue) -> None:
     catalogue.set_meta(a="1")
     statements = list[str]()
@@ -227,6 +220,8 @@ def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogu
     assert catalogue.meta("a") == "1"
     catalogue.apply([(ChunkRecord.of(piece("a.md", 1)), False)], (), a="3")
     assert (catalogue.meta("a"), catalogue.total(), catalogue.waiting()) == ("3", 1, 1)
+    catalogue.set_meta(a=None, b="4")
+    assert catalogue.metas("a", "b") == (None, "4")
 
 
 def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:

@@ -133,16 +133,6 @@ def test_a_row_that_changed_while_the_index_was_open_is_found_after_it_was_close
         again.catalogue.total()
 
 
-def test_damage_that_a_reader_of_the_catalogue_met_is_repaired_by_the_next_sync_of_the_process(index: Index) -> None:
-    mark(index.folder / CATALOGUE)
-
-    report = sync(index)
-
-    assert "catalogue is damaged" in " ".join(report.warnings)
-    assert not is_suspect(index.folder / CATALOGUE)
-    assert_equals_fresh(index)
-
-
 @pytest.mark.parametrize("must_change", [False, True])
 def test_damage_that_a_reader_of_the_keyword_index_met_is_repaired_by_the_next_sync_of_the_process(
     index: Index, must_change: bool

@@ -183,25 +183,20 @@ def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel
     second.close()
 
 
-def test_only_a_changed_record_is_embedded(index: Index, model: HashModel) -> None:
+def test_only_a_changed_record_is_embedded_and_the_index_has_exactly_the_last_records(
+    index: Index, model: HashModel
+) -> None:
     load(index)
     before = len(model.embedder.embedded)
 
-    report = load(index, [*RECORDS[:-1], CorpusRecord("4983", "The ferry crosses at dusk.", "Crossings")])
-
-    assert (report.embedded, report.updated, report.created, report.deleted) == (1, 1, 0, 0)
+    changed = load(index, [*RECORDS[:-1], CorpusRecord("4983", "The ferry crosses at dusk.", "Crossings")])
+    assert (changed.embedded, changed.updated, changed.created, changed.deleted) == (1, 1, 0, 0)
     assert model.embedder.embedded[before:] == ["Crossings\nThe ferry crosses at dusk."]
     assert found(index, "ferry at dusk") == {"4983"}
 
-
-def test_the_index_contains_exactly_the_records_of_the_last_load(index: Index) -> None:
-    load(index)
-
-    report = load(index, RECORDS[:1])
-
+    assert load(index, RECORDS[:1]).deleted > 0
     assert {chunk.source for chunk in chunks_of(index)} == {"docs/tide.md"}
-    assert report.deleted > 0
-    assert found(index, "ferry at dawn") == set()
+    assert found(index, "ferry at dusk") == set()
     assert unfindable(index) == []
 
 

@@ -133,7 +133,7 @@ def test_the_folder_of_the_set_and_the_project_are_not_modified(folder: Path, tm
     assert before == {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
 
 
-def test_configured_weights_apply_only_to_the_configured_ranking(tmp_path: Path, model: HashModel) -> None:
+def test_configured_weights_apply_only_to_the_configured_ranking(model: HashModel) -> None:
     settings = Settings(query=QuerySettings(ranking="classic", weights={"guideMatch": 7}))
     with scratch_index("any", settings, model) as index:
         bench = Bench(QueryService(index), settings, lambda result: result.source)

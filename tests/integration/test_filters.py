@@ -227,7 +227,7 @@ def test_an_answer_uses_only_passages_that_pass_the_filters(filters_app: App) ->
     assert {one["source"] for one in reply["references"]} == {"issues/issue-1.md", "issues/issue-2.md"}
 
 
-def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, hash_app: App) -> None:
+def test_filters_apply_to_the_changes_of_a_sync(hash_app: App) -> None:
     edit(hash_app, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
     before = [search(hash_app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
     edit(hash_app, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})

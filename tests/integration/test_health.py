@@ -196,7 +196,7 @@ def test_the_text_of_the_status_says_when_the_index_is_out_of_date(app: App) -> 
     assert [note.partition(" (")[0] for note in after] == ["stale: 1 file changed since the last sync"]
 
 
-def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tmp_path: Path, hash_app: App) -> None:
+def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(hash_app: App) -> None:
     edit(hash_app, {"a.png": b"\x89PNG"})
 
     with pytest.raises(IndexMissing) as error:
@@ -206,7 +206,7 @@ def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tm
     assert "left out: 1 .png (binary)" in render("healthcheck", health(hash_app)).body
 
 
-def test_the_text_of_the_status_counts_each_file_that_is_left_out(tmp_path: Path, hash_app: App) -> None:
+def test_the_text_of_the_status_counts_each_file_that_is_left_out(hash_app: App) -> None:
     left_out = {f"{copy}.x{number}": "" for number in range(30) for copy in range(1 + number % 2)}
     edit(hash_app, {"a.md": "# Alpha\n", **left_out})
 

@@ -91,13 +91,17 @@ def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
     assert dict(store.search("ferry", 5, "guide"))[guide.id] == pytest.approx(dict(store.search("ferry", 5))[guide.id])
 
 
-def test_a_replaced_chunk_is_found_only_by_its_new_words(tmp_path: Path) -> None:
-    store = store_with(tmp_path, make_chunk("a.md", text="lighthouse"))
+def test_a_commit_replaces_and_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
+    first, second = make_chunk("a.md", text="lighthouse"), make_chunk("b.md", text="ferry")
+    store = store_with(tmp_path, first, second)
 
-    replace(store, [make_chunk("a.md", text="beacon")])
+    replace(store, [make_chunk("a.md", text="beacon")], ["unknown"])
+    assert (ids_of(store, "lighthouse"), ids_of(store, "beacon")) == ([], [first.id])
+    assert store.count() == 2
 
-    assert (ids_of(store, "lighthouse"), ids_of(store, "beacon")) == ([], [make_chunk("a.md").id])
-    assert store.count() == 1
+    replace(store, (), [first.id, "unknown"])
+    assert store.versions().keys() == {second.id}
+    assert (ids_of(store, "beacon"), ids_of(store, "ferry")) == ([], [second.id])
 
 
 def test_a_search_after_a_commit_returns_the_chunks_of_that_commit(tmp_path: Path) -> None:
@@ -110,16 +114,6 @@ def test_a_search_after_a_commit_returns_the_chunks_of_that_commit(tmp_path: Pat
     store.publish()
 
     assert ids_of(store, "ferry") == [after.id]
-
-
-def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
-    first, second = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
-    store = store_with(tmp_path, first, second)
-
-    replace(store, (), [first.id, "unknown"])
-
-    assert store.versions().keys() == {second.id}
-    assert ids_of(store, "ferry") == [second.id]
 
 
 def test_committed_chunks_exist_after_reopening(tmp_path: Path) -> None:

@@ -87,9 +87,7 @@ def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machin
     assert is_linear(tmp_path / "second")
 
 
-def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
-    tmp_path: Path, remote: Path, machine: Machine
-) -> None:
+def test_a_remote_whose_head_has_another_name_does_not_split_the_history(remote: Path, machine: Machine) -> None:
     """Both machines already have commits on differently named branches; the remote's HEAD decides."""
     git(remote, "symbolic-ref", "HEAD", "refs/heads/master")
     first, second = machine("first", "master"), machine("second", "main")
@@ -112,9 +110,7 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
     assert second.remote.state().state == "up to date"
 
 
-def test_all_machines_push_to_the_same_branch_of_an_empty_remote(
-    tmp_path: Path, remote: Path, machine: Machine
-) -> None:
+def test_all_machines_push_to_the_same_branch_of_an_empty_remote(remote: Path, machine: Machine) -> None:
     git(remote, "symbolic-ref", "HEAD", "refs/heads/nowhere")
     first, second = machine("first", "main"), machine("second", "master")
     first.write_main(PROJECT, "First.", AGENT)
@@ -145,9 +141,7 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     assert "note" not in second.main()
 
 
-def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved(
-    tmp_path: Path, machine: Machine
-) -> None:
+def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved(machine: Machine) -> None:
     first = machine("first", "main")
     create(first)
     assert first.close(300)

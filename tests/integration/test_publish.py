@@ -225,7 +225,7 @@ def test_nothing_is_published_that_was_not_committed_or_is_not_complete(clone: I
             fetched(other, target)
 
 
-def test_a_target_that_is_away_is_reported(clone: Index, tmp_path: Path) -> None:
+def test_a_target_that_is_away_is_reported(clone: Index) -> None:
     sync(clone)
     nowhere = target_at(Path("/dev/null/x"))
     with pytest.raises(LoreError):

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import QuerySettings, Settings
-from lore_etl.core.errors import IndexMissing, ModelMismatch
+from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import KnowledgeType
-from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_server.app import App
@@ -22,7 +21,7 @@ from lore_server.replies import budget
 from tests.harness.calls import Opener, sync_job
 from tests.harness.models import LOADED, HashModel
 from tests.harness.owners import wait_until
-from tests.harness.projects import sync_once, write_project
+from tests.harness.projects import write_project
 
 
 def search(app: App, query: str | list[str], **arguments: Any) -> dict[str, Any]:
@@ -261,18 +260,6 @@ def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(sy
     assert all(source in pages for source in sources(reply))
 
 
-@pytest.mark.promise(14)
-def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, open_app: Opener) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    sync_once(tmp_path, model=HashModel("one"))
-    app = open_app(tmp_path, model=HashModel("two"))
-
-    with pytest.raises(ModelMismatch) as caught:
-        search(app, "alpha")
-
-    assert "lore sync" in caught.value.hint
-
-
 @pytest.mark.requirement("NEO-003")
 def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Path, hash_app: App) -> None:
 
@@ -280,16 +267,6 @@ def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Pa
         search(hash_app, "alpha")
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_emptied_index_is_an_error_and_not_an_empty_result(synced_app_of: Opener) -> None:
-    app = synced_app_of({"a.md": "# Alpha\n"})
-    app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
-
-    with pytest.raises(IndexMissing):
-        search(app, "alpha")
-    sync_job(app)
-    assert sources(search(app, "alpha")) == ["a.md"]
 
 
 def test_the_classic_ranking_can_be_chosen(sample: Path, open_app: Opener) -> None:
@@ -309,9 +286,3 @@ def test_hostile_query_text_is_treated_as_plain_text(app: App, query: str) -> No
     reply = search(app, query)
 
     assert reply["query"] == query
-
-
-def test_the_default_model_is_the_packaged_model() -> None:
-    fingerprint = ConfiguredModel(Settings().embedding).fingerprint
-
-    assert fingerprint.startswith("all-MiniLM-L6-v2:")

@@ -74,13 +74,9 @@ def test_a_framework_document_is_read_by_its_path_within_the_framework_folder(ro
     }
     assert changed.startswith("20")
     assert changed.endswith("Z")
-
-
-def test_a_path_from_a_search_result_is_accepted(root: Path) -> None:
-    with_folder = reader(root).system(path=".ce/RULES.md", max_tokens=BUDGET)
-
-    assert with_folder["content"] == reader(root).system(path="RULES.md", max_tokens=BUDGET)["content"]
-    assert with_folder["source"] == ".ce/RULES.md"
+    rules = [{**reader(root).system(path=path, max_tokens=BUDGET)} for path in ("RULES.md", ".ce/RULES.md")]
+    assert rules[0]["content"] == rules[1]["content"]  # the second is the path of a search result
+    assert rules[1]["source"] == ".ce/RULES.md"
 
 
 def test_a_project_document_is_read_by_its_path(root: Path) -> None:
@@ -112,11 +108,7 @@ def test_the_folder_of_the_pages_can_be_configured(root: Path, tmp_path: Path) -
         reader(root, framework="outside").framework(doc_path="secret", max_tokens=BUDGET)
     with pytest.raises(FrameworkNotFound, match=r"\.ce/docs or \.ce"):
         reader(write_project(tmp_path, {"docs/a.md": "# A\n"})).framework(doc_path="a", max_tokens=BUDGET)
-
-
-def test_without_pages_a_framework_path_is_relative_to_its_folder(tmp_path: Path) -> None:
-    write_project(tmp_path, {".ce/notes/a.md": "# A\n"})
-
+    write_project(tmp_path, {".ce/notes/a.md": "# A\n"})  # without a folder of pages
     assert reader(tmp_path).framework(doc_path="notes/a", max_tokens=BUDGET)["source"] == ".ce/notes/a.md"
 
 
@@ -173,18 +165,13 @@ def test_similar_paths_are_suggested_in_the_form_that_the_tool_accepts(root: Pat
     assert "knowledge_search" in hint(found.user, "zzzzzzzzzzzzzzzzzzz")
 
 
-def test_secrets_are_redacted(root: Path) -> None:
-    found = reader(root).user(path="docs/keys.md", max_tokens=BUDGET)
+def test_the_text_is_read_without_secrets_and_with_broken_front_matter(root: Path) -> None:
+    keys, broken = (reader(root).user(path=f"docs/{name}.md", max_tokens=BUDGET) for name in ("keys", "broken"))
 
-    assert KEY not in str(found)
-    assert "[redacted-aws-key]" in found["content"]
-
-
-def test_broken_front_matter_is_ignored_and_the_text_is_read(root: Path) -> None:
-    found = reader(root).user(path="docs/broken.md", max_tokens=BUDGET)
-
-    assert found["content"] == "---\ntags: [a\n---\n# Broken\n\nText.\n"
-    assert found["metadata"]["title"] == "Broken"
+    assert KEY not in str(keys)
+    assert "[redacted-aws-key]" in keys["content"]
+    assert broken["content"] == "---\ntags: [a\n---\n# Broken\n\nText.\n"
+    assert broken["metadata"]["title"] == "Broken"
 
 
 def test_a_long_document_is_returned_in_parts_with_each_character_once(tmp_path: Path) -> None:

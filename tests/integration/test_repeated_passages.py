@@ -51,9 +51,7 @@ def test_only_the_chunks_of_the_given_type_and_file_are_compared(app: App) -> No
     assert groups(app, type="src") == groups(app, source="old/fares.md") == []
 
 
-def test_the_number_of_compared_chunks_is_limited_and_given(
-    tmp_path: Path, hash_app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_compared_chunks_is_limited_and_given(hash_app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(hash_app, FILES)
     monkeypatch.setattr(documents, "MOST_COMPARED", 3)  # the first ones by path
 

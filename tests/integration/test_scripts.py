@@ -64,7 +64,7 @@ def test_a_script_is_indexed_in_the_language_of_its_first_line(tmp_path: Path, p
     assert language == "Perl" or "moor" in str([one.symbols for one in chunks[path]])
 
 
-def test_a_search_by_language_finds_scripts(tmp_path: Path, hash_app: App) -> None:
+def test_a_search_by_language_finds_scripts(hash_app: App) -> None:
     files = {path: f"{first}\n{code}" for path, (first, code, _) in SCRIPTS.items()}
     edit(hash_app, files)
     found = {

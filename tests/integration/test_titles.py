@@ -22,7 +22,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_lists_searches_and_citations_show_the_title_of_a_document(tmp_path: Path, hash_app: App, path: str) -> None:
+def test_lists_searches_and_citations_show_the_title_of_a_document(hash_app: App, path: str) -> None:
     edit(hash_app, {path: DOCUMENTS[path]})
     found = hash_app.call("query_documents", {"query": "barnacle hull winter"})["results"][0]
     answer = hash_app.call("ask_knowledge_base", {"query": "what happens to a barnacle on the hull?"})

@@ -148,7 +148,7 @@ def test_a_target_that_is_away_costs_a_warning(tmp_path: Path, where: str) -> No
     assert [warning for warning in report.warnings if "not usable" in warning or "not shared" in warning]
 
 
-def test_a_target_that_does_not_answer_is_left_after_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_does_not_answer_is_left_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "SECONDS", 0.5)
     with silent_server() as port, pytest.raises(TargetFailed, match="no answer within"):
         VectorPacks(f"http://127.0.0.1:{port}/lore", "model", 3).get({"0" * 64})

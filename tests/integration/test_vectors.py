@@ -170,21 +170,15 @@ def test_the_effort_of_a_search_doubles_whenever_the_rows_quadruple(rows: int, f
 
 
 @both
-def test_adding_an_existing_row_does_not_change_it(store: VectorStore) -> None:
-    rows, vectors = rows_of(3), vectors_of(3)
-    store.add(rows, vectors)
+def test_adding_an_existing_row_does_not_change_it_and_repairing_replaces_it(store: VectorStore) -> None:
+    rows, vectors = rows_of(3), vectors_of(4)
+    store.add(rows, vectors[:3])
 
     store.add([(rows[0][0], "ticket", "other.md")], vectors[2:3])
 
     assert store.count() == 3
     assert store.rows()[rows[0][0]] == ("guide", "docs/0.md")
     assert store.search(vectors[0], 1)[0] == (rows[0][0], pytest.approx(1, abs=1e-5))
-
-
-@both
-def test_repairing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> None:
-    rows, vectors = rows_of(3), vectors_of(4)
-    store.add(rows, vectors[:3])
 
     store.heal([(rows[0][0], "ticket", "other.md")], vectors[3:])
 
