@@ -25,6 +25,16 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     return {**os.environ, **(extra or {}), "PYTHONPATH": path}
 
 
+HOLD_LOCK = """
+import sys
+from filelock import FileLock
+lock = FileLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
 @contextmanager
 def child(
     code: str, *arguments: object, environment: Mapping[str, str] | None = None
@@ -55,3 +65,11 @@ def guarded(folder: Path) -> dict[str, str]:
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
     return {"PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
+
+
+@contextmanager
+def locked_by_another_process(file: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a process that holds the lock of a file."""
+    with child(HOLD_LOCK, file) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        yield holder

@@ -27,6 +27,7 @@ from tests.harness.damaging import flip, turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
+from tests.harness.refusals import refused
 
 if TYPE_CHECKING:
     from lore_server.replies.records import DriftRecord
@@ -99,10 +100,8 @@ def change(project: Path, statement: str) -> None:
 def test_a_changed_row_is_found_when_the_catalogue_is_opened(project: Path, statement: str) -> None:
     change(project, statement)
 
-    with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged) as caught:
+    with closing(open_index(project)) as index, refused(CatalogueDamaged, hint="lore sync"):
         index.catalogue.total()
-
-    assert "lore sync" in caught.value.hint
 
 
 def test_a_changed_value_is_never_believed(index: Index) -> None:
@@ -163,10 +162,9 @@ def test_a_changed_file_of_the_keyword_index_is_found_when_it_is_opened(
 ) -> None:
     damage(next((project / ".lore" / KEYWORDS).glob("*.store")))
 
-    with closing(open_index(project)) as index, pytest.raises(IndexDamaged, match="damaged") as caught:
+    with closing(open_index(project)) as index, refused(IndexDamaged, match="damaged", hint="lore sync"):
         index.keywords.count()
 
-    assert "lore sync" in caught.value.hint
     assert is_suspect(project / ".lore" / KEYWORDS)
 
 
@@ -226,9 +224,8 @@ def test_a_sync_succeeds_after_a_commit_of_the_keyword_index_was_interrupted(pro
 
 def asked_for_a_sync(project: Path, use: Callable[[Index], object]) -> None:
     """Use a store, which must fail with the hint to sync; status must report that in a new process, too."""
-    with closing(open_index(project)) as index, pytest.raises(IndexDamaged, match="damaged") as caught:
+    with closing(open_index(project)) as index, refused(IndexDamaged, match="damaged", hint="lore sync"):
         use(index)
-    assert "lore sync" in caught.value.hint
 
 
 def part(project: Path, name: str) -> str:
@@ -268,9 +265,8 @@ def test_a_flipped_byte_of_a_vector_file_is_reported_until_one_sync(large_projec
 def test_damage_that_a_call_of_chroma_met_is_cured_by_a_sync_of_the_same_process(project: Path) -> None:
     with closing(open_index(project)) as index:
         store = index.vectors
-        with pytest.raises(IndexDamaged) as caught:  # of another dimension: Chroma's error could also mean damage
+        with refused(IndexDamaged, hint="lore sync"):  # of another dimension: Chroma's error could also mean damage
             store.search(index.embedder.embed_query("x")[:3], 5)
-        assert "lore sync" in caught.value.hint
         assert not is_loaded(index)
 
         report = sync(index)

@@ -28,8 +28,10 @@ from tests.harness.chroma import COLLECTIONS, chroma_running
 from tests.harness.commands import start_lore
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.owners import pause
-from tests.harness.processes import child, run
+from tests.harness.ports import free_port
+from tests.harness.processes import child, locked_by_another_process, run
 from tests.harness.projects import SMALL, open_index, write_project
+from tests.harness.refusals import refused
 from tests.harness.trying import is_long, often
 from tests.harness.vectors import rows_of, vectors_of
 
@@ -176,25 +178,19 @@ def test_the_server_inherits_neither_the_index_lock_nor_open_files(tmp_path: Pat
 # --- life cycle --------------------------------------------------------------------------------------------------
 
 
-def test_a_port_used_by_another_chroma_server_is_not_taken_over(folder: Path, tmp_path: Path) -> None:
+def test_a_port_used_by_another_chroma_server_is_not_taken_over_and_reported_if_there_is_no_other(
+    folder: Path, tmp_path: Path
+) -> None:
     with chroma_running(tmp_path / "other") as other:
-        with chroma_running(tmp_path / "free") as free:
-            port = free.port
-
+        with refused(DatabaseUnavailable, message=f"{other.port} is not available", hint=LOG):
+            ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port])
+        port = free_port()
         process = ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port, port])
 
         assert process.port == port
         assert (folder / "chroma.sqlite3").exists()
         process.stop()
         assert other.collections() == {}
-
-
-def test_a_server_that_does_not_start_is_reported_with_its_output(folder: Path, tmp_path: Path) -> None:
-    with chroma_running(tmp_path / "other") as other, pytest.raises(DatabaseUnavailable) as caught:
-        ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port])
-
-    assert f"{other.port} is not available" in caught.value.message
-    assert LOG in caught.value.hint
 
 
 def test_a_folder_is_served_by_a_single_server(folder: Path, tmp_path: Path, process: ChromaProcess) -> None:
@@ -260,21 +256,10 @@ def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Pa
             assert store.count() == 1_500
 
 
-HOLD_LOCK = """
-import sys
-from filelock import FileLock
-lock = FileLock(sys.argv[1])
-lock.acquire()
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
 @pytest.mark.parametrize("note", ["the process of somebody else", "another process under its number", "garbage", None])
 @pytest.mark.requirement("NEO-006")
 def test_a_process_that_lore_did_not_start_is_never_killed(folder: Path, note: str | None) -> None:
-    with child(HOLD_LOCK, folder / LOCK) as stranger:
-        assert stranger.stdout and stranger.stdout.readline() == "held\n"
+    with locked_by_another_process(folder / LOCK) as stranger:
         texts = {
             "the process of somebody else": json.dumps({"pid": os.getpid(), "born": "1"}),
             "another process under its number": json.dumps({"pid": stranger.pid, "born": "1"}),
@@ -324,9 +309,8 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
         lambda: store.add(rows_of(1), vectors_of(1)),
         lambda: store.delete([rows_of(1)[0][0]]),
     ):
-        with pytest.raises(DatabaseUnavailable) as caught:
+        with refused(DatabaseUnavailable, hint="to restart it"):
             ask()
-        assert "to restart it" in caught.value.hint
 
     assert not store.is_alive()
     store.close()

@@ -69,13 +69,18 @@ def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
 # --- a set with its own documents --------------------------------------------------------------------------------
 
 
-def test_every_ranking_has_every_measure_of_every_question(folder: Path, model: HashModel) -> None:
+def test_every_ranking_has_every_measure_of_every_question_and_a_second_evaluation_embeds_nothing(
+    folder: Path, model: HashModel
+) -> None:
     found = evaluated(folder, folder, model)
 
     assert (found.name, found.questions, tuple(found.values)) == ("harbour", 5, RANKINGS)
     for values in found.values.values():
         assert values.keys() == MEASURES.keys()
         assert all(each.keys() == {f"q-{subject}" for subject in SUBJECTS} for each in values.values())
+    assert len(model.embedder.embedded) == len(SUBJECTS)
+    assert evaluated(folder, folder, model) == found
+    assert len(model.embedder.embedded) == len(SUBJECTS)
 
 
 def test_words_found_only_in_the_answer_rank_it_first_in_both_legs_and_the_hybrid(
@@ -102,14 +107,6 @@ def test_each_document_of_the_set_is_found_once_however_it_is_indexed(tmp_path: 
         found = runs(folder, model, ranking)["q"]
         assert {"17", "19"} <= set(found) <= {"17", "18", "19"}
         assert len(found) == len(set(found))
-
-
-def test_a_second_evaluation_embeds_nothing_and_gives_the_same_result(folder: Path, model: HashModel) -> None:
-    first = evaluated(folder, folder, model)
-    embedded = len(model.embedder.embedded)
-
-    assert evaluated(folder, folder, model) == first
-    assert embedded == len(model.embedder.embedded) == len(SUBJECTS)
 
 
 def test_splits_of_a_set_share_embeddings_but_sets_with_a_dot_in_their_name_do_not(

@@ -189,32 +189,28 @@ def test_a_client_hears_what_was_found_and_planned_before_anything_is_read(app: 
     assert stages[-1] == "embedding"
 
 
-def test_the_plan_of_a_later_sync_names_the_changed_and_deleted_files(app: App) -> None:
-    manage(app, "sync", wait_seconds=600)
-    write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
-    (app.index.root / "docs" / "1.md").unlink()
-    heard: list[str] = []
-
-    for _ in range(2):  # the second one has nothing to do
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
-
-    steps = "read 1 of 5 files, remove 1 file from the index, index their words, then embed their passages"
-    assert heard == [f"plan: {steps}"]
-
-
-def test_the_plan_counts_the_indexed_files_that_leave_the_index_for_any_reason(app: App) -> None:
+def test_the_plan_of_a_later_sync_counts_the_changed_files_and_those_that_leave_the_index_for_any_reason(
+    app: App,
+) -> None:
     root = write_project(app.index.root, {"picture.png": b"\x89PNG"})
-    manage(app, "sync", wait_seconds=600)
-    write_project(root, {".gitignore": "docs/0.md\n"})  # it is still there
-    (root / "docs" / "1.md").unlink()
-    (root / "picture.png").unlink()
     heard: list[str] = []
 
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
+    def plans() -> list[str]:
+        heard.clear()
+        for _ in range(2):  # the second one has nothing to do
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
+        return heard
 
-    assert heard == [
-        "plan: read 0 of 4 files, remove 2 files from the index, index their words, then embed their passages"
-    ]
+    manage(app, "sync", wait_seconds=600)
+    steps = "index their words, then embed their passages"
+    write_project(root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
+    (root / "docs" / "1.md").unlink()
+    assert plans() == [f"plan: read 1 of 5 files, remove 1 file from the index, {steps}"]
+
+    write_project(root, {".gitignore": "docs/2.md\n"})  # it is still there
+    (root / "docs" / "3.md").unlink()
+    (root / "picture.png").unlink()
+    assert plans() == [f"plan: read 0 of 3 files, remove 2 files from the index, {steps}"]
 
 
 def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: PausedModel) -> None:

@@ -12,6 +12,7 @@ from lore_server.contract import Contract
 from tests.harness import model_server
 from tests.harness.model_server import GEMINI, honest
 from tests.harness.models import LOADED
+from tests.harness.refusals import refused
 
 QUESTION = "How does Ferry stop a worker gracefully?"
 
@@ -53,10 +54,8 @@ def test_the_same_answer_has_the_same_id(app: App) -> None:
 
 
 def test_an_unknown_answer_cannot_be_followed_up(app: App) -> None:
-    with pytest.raises(AnswerNotFound, match="no answer `0123`") as failed:
+    with refused(AnswerNotFound, match="no answer `0123`", hint="without follow_up"):
         app.call("ask_knowledge_base", {"query": "and then?", "follow_up": "0123"})
-
-    assert "without follow_up" in failed.value.hint
 
 
 def test_the_model_gets_the_earlier_exchange_in_the_fence_and_can_cite_its_passages(

@@ -25,6 +25,7 @@ from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
+from tests.harness.refusals import refused
 
 JSON = dict[str, Any]
 WAIT = 600
@@ -229,10 +230,9 @@ def test_a_symlink_in_place_of_the_file_is_rejected_and_reported(app: App, tmp_p
 
 def test_an_unwritable_folder_is_an_error_with_a_hint(opened: Opener) -> None:
     app = opened({"README.md": "# A\n"})
-    with without_permission(app.index.root, app.index.root, 0o555), pytest.raises(StorageError) as error:
+    with without_permission(app.index.root, app.index.root, 0o555), refused(StorageError, hint="lore init` again"):
         init(app)
 
-    assert "lore init` again" in error.value.hint
     assert init(app)["written"] == ["lore.toml"]
 
 
@@ -254,9 +254,8 @@ def test_symlinks_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
 def test_a_server_sets_up_only_its_own_project(taken: tuple[App, JSON], tmp_path: Path) -> None:
     app, _ = taken
     for other in (tmp_path, "/", "..", "a\0b", "~nobody-of-that-name/x", str(app.index.root) + "-evil"):
-        with pytest.raises(InvalidArgument, match="a different folder") as error:
+        with refused(InvalidArgument, match="a different folder", hint="lore init"):
             init(app, project_root=str(other))
-        assert "lore init" in error.value.hint
     link = tmp_path / "link"
     link.symlink_to(app.index.root)
 

@@ -189,32 +189,14 @@ def test_a_store_without_a_seal_is_read_as_last_committed(tmp_path: Path) -> Non
     assert ids_of(KeywordStore(tmp_path), "ferry") == [make_chunk("a.md").id]
 
 
-def test_scores_equal_those_of_a_search_and_cover_only_the_requested_chunks(filled: KeywordStore) -> None:
-    found = dict(filled.search("workers shut connections path", 20))
-    some = sorted(found)[:2]
+def test_scores_equal_those_of_a_search_however_many_chunks_are_scored(filled: KeywordStore) -> None:
+    query, ids = "workers shut connections path", [make_chunk(source).id for source in TEXTS]
+    every = filled.scores(query, "words", [*ids, *(f"unknown{n}" for n in range(50))])
 
-    assert filled.scores("workers shut connections path", "words", some) == pytest.approx(
-        {chunk_id: found[chunk_id] for chunk_id in some}
-    )
+    assert every == dict(filled.search(query, 20))
+    assert every == {id_: score for some in ids for id_, score in filled.scores(query, "words", [some]).items()}
     assert filled.scores("workers", "words", []) == {}
     assert filled.scores("what is it", "path", ["unknown"]) == {}
-
-
-def test_scores_do_not_depend_on_the_number_of_chunks_that_are_scored(filled: KeywordStore) -> None:
-    ids = [make_chunk(source).id for source in TEXTS]
-    every = filled.scores("workers shut connections path", "words", [*ids, *(f"unknown{n}" for n in range(50))])
-
-    assert every == {
-        id_: score
-        for some in ids
-        for id_, score in filled.scores("workers shut connections path", "words", [some]).items()
-    }
-    assert every == dict(filled.search("workers shut connections path", 20))
-
-
-def test_the_path_is_scored_separately(filled: KeywordStore) -> None:
-    ids = [make_chunk(source).id for source in TEXTS]
-
     assert list(filled.scores("camel", "path", ids)) == [make_chunk("camel.js").id]
 
 

@@ -17,6 +17,7 @@ from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
+from tests.harness.refusals import refused
 
 
 def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
@@ -300,9 +301,8 @@ def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
     again = KnowledgeStore(store.home)
     assert len(again.listing.documents(PROJECT)) == 1
     assert "git" in ProjectService(Library(store.home, store.home)).status()["status_details"].lower()
-    with pytest.raises(GitError) as caught:
+    with refused(GitError, hint="Install git"):
         again.write_main(PROJECT, "x", AGENT)
-    assert "Install git" in caught.value.hint
     assert not again.reader.main(PROJECT)["exists"]
 
 

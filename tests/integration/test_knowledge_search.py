@@ -18,6 +18,7 @@ from lore_server.query.query_service import QueryService
 from tests.harness.calls import Opener, app_fixture, sync_job
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
+from tests.harness.refusals import refused
 
 CROWD = 250
 RULES = ".ce/RULES.md"
@@ -277,10 +278,9 @@ def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: 
     sync_job(app)
     found = search(app, "lantern", sources=["memory"], tags=["light"])
     [path] = paths(found)
-    with pytest.raises(PathRefused) as caught:
+    with refused(PathRefused, hint="get_source"):
         app.call("get_user_doc", {"path": path})
     whole = app.call("get_source", {"path": path})
 
     assert path.startswith("@lore/memories/")
-    assert "get_source" in caught.value.hint
     assert "A lantern goes out in the wind." in whole["text"]

@@ -203,15 +203,6 @@ def test_the_folder_of_a_deleted_project_is_reused_only_for_that_project(store: 
     assert [(project.id, project.slug) for project in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
 
 
-@pytest.mark.requirement("KB-022")
-def test_a_document_can_be_created_only_once(store: KnowledgeStore) -> None:
-    create(store, "API Guide")
-
-    for name in ("api-guide", "Api Guide.md", "api-guide.md"):
-        with pytest.raises(FileExists):
-            create(store, name)
-
-
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES, ids=ascii)
 def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, name: str) -> None:
     create(store, "ok")
@@ -227,12 +218,17 @@ def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, 
             act()
 
 
-def test_sanitized_names_are_found_by_their_original_form(store: KnowledgeStore) -> None:
+@pytest.mark.requirement("KB-022")
+def test_sanitized_names_are_found_by_their_original_form_and_taken_only_once(store: KnowledgeStore) -> None:
     for name in dict.fromkeys(SAFE_FILENAMES.values()):
         create(store, next(given for given, safe in SAFE_FILENAMES.items() if safe == name))
 
     for given, safe in SAFE_FILENAMES.items():
         assert store.reader.document(PROJECT, given).info.filename == safe
+        with pytest.raises(FileExists):
+            create(store, given)
+    with pytest.raises(FileExists):
+        create(store, "Api Guide.md")
     assert_sound(store.home)
 
 

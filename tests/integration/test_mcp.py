@@ -3,7 +3,6 @@
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,7 +15,6 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent, TextResourceContents
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, LoreError
 from lore_etl.core.model import KnowledgeType
 from lore_etl.core.progress import Listener
@@ -28,8 +26,8 @@ from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
 from lore_server.operations.table import render
 from tests.harness.calls import app_fixture
-from tests.harness.models import HashModel
 from tests.harness.projects import write_project
+from tests.harness.refusals import refused
 
 JSON = dict[str, Any]
 LONG = "\n".join(f"Line {n} of a file that is long." for n in range(3000)) + "\n"
@@ -200,10 +198,8 @@ def test_without_a_chosen_toolset_every_tool_is_callable_and_only_default_tools_
 
 @pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
 def test_an_unknown_toolset_is_reported_with_the_known_toolsets(contract: Contract, toolsets: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, hint="query, documents, manage"):
         build_server(contract, Calls(contract, lambda *_: {}), toolsets)
-
-    assert "query, documents, manage" in caught.value.hint
 
 
 @BOTH
@@ -512,9 +508,8 @@ def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, 
     assert anyio.run(run) == "query_documents"
 
 
-def test_cancelling_a_sync_call_does_not_cancel_its_job(tmp_path: Path, contract: Contract) -> None:
-    write_project(tmp_path.resolve(), {f"docs/{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(300)})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+def test_cancelling_a_sync_call_does_not_cancel_its_job(hash_app: App) -> None:
+    write_project(hash_app.index.root, {f"docs/{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(300)})
 
     async def run(client: Client) -> None:
         begun = anyio.Event()
@@ -530,10 +525,7 @@ def test_cancelling_a_sync_call_does_not_cancel_its_job(tmp_path: Path, contract
             await begun.wait()
             tasks.cancel_scope.cancel()
 
-    try:
-        asked(app, "auto", run)
-        ended = app.call("get_job", {"id": "latest", "wait_seconds": 600})
-    finally:
-        app.close()
+    asked(hash_app, "auto", run)
+    ended = hash_app.call("get_job", {"id": "latest", "wait_seconds": 600})
 
     assert (ended["state"], ended["report"]["created"]) == ("done", 300)

@@ -20,6 +20,7 @@ from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, Opener, calling, indexed
 from tests.harness.knowledge import assert_sound, bare_remote, git, messages, seed_store
 from tests.harness.projects import write_project
+from tests.harness.refusals import refused
 
 JSON = dict[str, Any]
 SECRET = "The launch code of the zeppelin is on the blue card."
@@ -179,9 +180,8 @@ def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_hi
     for call in (evil, ours):
         assert call("get_project_main")["exists"] is False
         assert "`My App`" in call("get_project_main")["note"]
-        with pytest.raises(InvalidProjectId) as refused:
+        with refused(InvalidProjectId, hint="lore knowledge adopt"):
             call("get_project_main", project_id="My App")
-        assert "lore knowledge adopt" in refused.value.hint
 
     Library(home, tmp_path.resolve() / "work" / "My App").adopt("My App")
 
@@ -248,9 +248,8 @@ def test_every_empty_reply_names_the_one_project_that_fits_and_the_one_command(
         assert command in str(render(operation, call(operation)))
     assert command in call("search_memories", query="x")["note"]
     for operation, given in (("get_knowledge_history", {}), ("get_knowledge_file", {"filename": "api-guide"})):
-        with pytest.raises(ProjectNotFound) as missing:
+        with refused(ProjectNotFound, hint=command):
             call(operation, **given)
-        assert command in missing.value.hint
 
 
 def claim(folder: Path, project: str, remote: str) -> str:

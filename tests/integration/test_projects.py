@@ -47,15 +47,12 @@ def write(call: Call, filename: str = "guide", *titles: str, **more: Any) -> JSO
 # --- identity of projects --------------------------------------------------------------------------------------------
 
 
-def test_without_an_id_the_folder_is_the_project(call: Call) -> None:
+def test_without_an_id_the_folder_or_its_git_remote_is_the_project(root: Path, call: Call) -> None:
     assert call("update_project_main", content="x")["project_id"] == "My App"
     assert call("get_project_main", project_id="My App")["content"] == "x"
 
-
-def test_without_an_id_the_git_remote_is_the_project(root: Path, call: Call) -> None:
     git(root, "init", "-q")
     git(root, "remote", "add", "origin", "git@host:team/other.git")
-
     assert call("list_projects")["current"] == "other"
 
 

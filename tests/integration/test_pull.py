@@ -54,34 +54,26 @@ def texts(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in sorted(folder.glob("*/*.md"))}
 
 
-def test_all_pages_are_read_and_a_second_pull_only_checks(tmp_path: Path) -> None:
+def test_all_pages_are_read_and_later_pulls_read_only_changes(tmp_path: Path) -> None:
     tracker = many()
     with running(tracker):
-        first, files = pulled(tracker, tmp_path), texts(tmp_path)
+        first, before = pulled(tracker, tmp_path), texts(tmp_path)
         second = pulled(tracker, tmp_path)
+        tracker.lists["/repos/acme/ferry/issues"][6] = github_issue(7, updated=5000, state="closed")
+        tracker.lists["/repos/acme/ferry/issues/comments"].append(github_comment(900, 9, "Solved.", 6000))
+        third, after = pulled(tracker, tmp_path), texts(tmp_path)
 
     assert len(first.changed) == COUNT + 1
-    assert files["issues/2.md"] == (
+    assert before["issues/2.md"] == (
         "---\nstate: open\nauthor: ada\ncreated: '2026-01-01T00:00:00Z'\nupdated: '2026-02-01T00:00:02Z'\n"
         "url: https://x.test/2\nlabels:\n- bug\n---\n\n# Ferry 2 is late\n\nThe ferry 2 waited.\n\n"
         "### @bob - 2026-02-01T00:00:01Z\n\nSeen 1 times.\n"
     )
-    assert "# v1.2: Spring\n\nFaster." in files["releases/v1.2.md"]
+    assert "# v1.2: Spring\n\nFaster." in before["releases/v1.2.md"]
     assert (second.changed, second.requests) == ([], 4)
-
-
-def test_only_changes_are_read_again(tmp_path: Path) -> None:
-    tracker = many()
-    with running(tracker):
-        pulled(tracker, tmp_path)
-        tracker.lists["/repos/acme/ferry/issues"][6] = github_issue(7, updated=5000, state="closed")
-        tracker.lists["/repos/acme/ferry/issues/comments"].append(github_comment(900, 9, "Solved.", 6000))
-        report = pulled(tracker, tmp_path)
-
-    assert report.changed == ["issues/7.md", "issues/9.md"]
-    assert report.requests == 6
-    assert "state: closed" in texts(tmp_path)["issues/7.md"]
-    assert texts(tmp_path)["issues/9.md"].endswith("### @bob - 2026-02-01T01:40:00Z\n\nSolved.\n")
+    assert (third.changed, third.requests) == (["issues/7.md", "issues/9.md"], 6)
+    assert "state: closed" in after["issues/7.md"]
+    assert after["issues/9.md"].endswith("### @bob - 2026-02-01T01:40:00Z\n\nSolved.\n")
 
 
 def test_more_tickets_of_one_second_than_fit_on_a_page_are_all_read(tmp_path: Path) -> None:
