@@ -301,12 +301,11 @@ def test_records_are_readable_only_by_the_user(project: Path) -> None:
     assert json.loads((folder / "record.json").read_text())["path"] == str(project / ".lore")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"path": 1}', "\xff"])
-def test_a_damaged_record_is_ignored(project: Path, content: str) -> None:
+def test_a_damaged_record_is_ignored(project: Path) -> None:
     folder = synced(project)
-    (claim.record_folder(folder) / "record.json").write_bytes(content.encode("latin-1"))
-
-    assert not claim.is_ours(folder)
+    for content in (b"", b"[]", b"{}", b'{"path": 1}', b"\xff"):
+        (claim.record_folder(folder) / "record.json").write_bytes(content)
+        assert not claim.is_ours(folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")

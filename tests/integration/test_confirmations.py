@@ -17,7 +17,7 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from tests.harness.calls import synced_app
 
-PROJECT = {f"docs/page{number}.md": f"# Page {number}\n\nText {number}.\n" for number in range(100)}
+PROJECT = {f"docs/page{number}.md": f"# Page {number}\n\nText {number}.\n" for number in range(10)}
 DELETE = {"action": "delete", "wait_seconds": 60}
 SYNC = {"action": "sync", "wait_seconds": 60}
 MODES = ["legacy", "2026-07-28"]
@@ -56,7 +56,7 @@ def test_the_user_decides_whether_the_index_is_deleted(app: App, mode: str, answ
     assert all("Deleting the index" in text for text in asked)
     assert bool(result.is_error) == (answer != "accept")
     assert ("refused" in str(result.content)) == (answer in ("decline", "cancel"))
-    assert (app.call("list_sources", {})["total"] == 100) if answer != "accept" else True
+    assert (app.call("list_sources", {})["total"] == len(PROJECT)) if answer != "accept" else True
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -69,7 +69,7 @@ def test_the_user_decides_whether_most_of_the_files_are_gone(app: App, mode: str
 
     assert len(asked) == 1
     assert bool(result.is_error) == (answer == "decline")
-    assert app.call("list_sources", {})["total"] == (1 if answer == "accept" else 100)
+    assert app.call("list_sources", {})["total"] == (1 if answer == "accept" else len(PROJECT))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -106,21 +106,21 @@ def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
 
 
 @pytest.mark.parametrize("step", ["prepare", "read"])
-@pytest.mark.parametrize(
-    ("operation", "arguments"),
-    [("query_documents", {"query": "subject1"}), ("get_class_hierarchy", {}), ("ask_knowledge_base", {"query": "1?"})],
-)
-def test_a_search_before_the_first_words_says_that_the_sync_is_running(
-    app: App, model: PausedModel, step: str, operation: str, arguments: JSON
-) -> None:
+def test_a_search_before_the_first_words_says_that_the_sync_is_running(app: App, model: PausedModel, step: str) -> None:
     job = paused_sync(app, model, step)
+    searches: dict[str, JSON] = {
+        "query_documents": {"query": "subject1"},
+        "get_class_hierarchy": {},
+        "ask_knowledge_base": {"query": "1?"},
+    }
 
-    with pytest.raises(IndexMissing, match="first sync is running") as caught:
-        app.call(operation, arguments)
+    for operation, arguments in searches.items():
+        with pytest.raises(IndexMissing, match="first sync is running") as caught:
+            app.call(operation, arguments)
 
-    assert job["id"] in caught.value.hint
-    assert "lore sync" not in caught.value.hint
-    assert app.state()["problem"]["message"] == caught.value.message
+        assert job["id"] in caught.value.hint
+        assert "lore sync" not in caught.value.hint
+        assert app.state()["problem"]["message"] == caught.value.message
 
 
 def test_a_reply_names_the_missing_vectors_and_the_running_sync(app: App, model: PausedModel) -> None:
