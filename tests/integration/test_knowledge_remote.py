@@ -235,18 +235,18 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("path", "mode", "is_new"),
+    ("path", "mode", "machine"),
     often(
-        [(*refused, is_new) for refused in REFUSED for is_new in (False, True)],
-        [*((*refused, True) for refused in REFUSED), (*REFUSED[0], False), (*REFUSED[2], False)],
+        [(*refused, machine) for refused in REFUSED for machine in ("new", "with commits")],
+        [*((*refused, "new") for refused in REFUSED), (*REFUSED[0], "with commits"), (*REFUSED[2], "with commits")],
     ),
 )
 def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
-    pair: Pair, tmp_path: Path, path: str, mode: str, is_new: bool
+    pair: Pair, tmp_path: Path, path: str, mode: str, machine: str
 ) -> None:
     git(pair.remote, "update-ref", "refs/heads/main", tree_with(pair.remote, path, mode))
     store = pair.ours
-    if is_new:
+    if machine == "new":
         git(tmp_path, "init", "-q", "-b", "main", "new")
         git(tmp_path / "new", "remote", "add", "origin", str(pair.remote))
         store = KnowledgeStore(tmp_path / "new")

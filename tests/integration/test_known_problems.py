@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.owner.process import sync_if_few
 from tests.harness.calls import Opener
 from tests.harness.interfaces import through_http, through_stdio
-from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
@@ -46,33 +43,24 @@ def shown(operation: str, result: JSON) -> set[str]:
     return {": ".join(line.split(": ")[:2]) for line in lines if line.startswith(("failed:", "skipped:", "warning:"))}
 
 
-def test_a_second_sync_counts_the_problems_that_the_first_one_named(app: App) -> None:
+def test_a_sync_names_the_new_problems_and_counts_those_that_an_earlier_one_named(app: App, root: Path) -> None:
     first, second = synced(app), synced(app)
 
     assert shown("manage_knowledge_base", first) == LINES
     assert "known" not in first["report"]
+    assert app.call("get_job", {"id": first["id"]})["report"] == first["report"]  # a reply about it does not change
     assert shown("manage_knowledge_base", second) == set()
     assert second["report"]["known"] == 3
     assert "3 known problems: see `lore status` (healthcheck)" in render("manage_knowledge_base", second).notes
 
-
-def test_a_new_problem_is_named_beside_the_count(app: App, root: Path) -> None:
-    synced(app)
     write_project(root, {"worse.md": b"caf\xe9"})
+    third = synced(app)["report"]
+    assert ([failure["source"] for failure in third["failed"]], third["known"]) == (["worse.md"], 3)
 
-    report = synced(app)["report"]
-
-    assert [failure["source"] for failure in report["failed"]] == ["worse.md"]
-    assert report["known"] == 3
-
-
-def test_a_problem_that_returns_is_new(app: App, root: Path) -> None:
-    synced(app)
-    write_project(root, {"bad.md": "# Good\n"})
+    write_project(root, {"bad.md": "# Good\n", "worse.md": "# Good\n"})
     assert synced(app)["report"]["known"] == 2
     write_project(root, {"bad.md": BROKEN["bad.md"]})
-
-    assert shown("manage_knowledge_base", synced(app)) == {"failed: bad.md"}
+    assert shown("manage_knowledge_base", synced(app)) == {"failed: bad.md"}  # a problem that returns is new
 
 
 def test_the_status_lists_all_problems_of_the_last_sync(app: App, root: Path) -> None:
@@ -89,13 +77,6 @@ def test_the_status_lists_all_problems_of_the_last_sync(app: App, root: Path) ->
     assert shown("manage_knowledge_base", synced(app)) == LINES - {"failed: bad.md"}
 
 
-def test_the_reply_about_a_job_does_not_change(app: App) -> None:
-    first = synced(app)
-
-    assert app.call("get_job", {"id": first["id"]})["report"] == first["report"]
-    assert app.call("get_job", {"id": "latest"})["report"] == first["report"]
-
-
 def test_a_problem_found_by_an_automatic_sync_is_named_in_the_next_reply(app: App, root: Path) -> None:
     synced(app)
     write_project(root, {"worse.md": b"caf\xe9"})
@@ -105,10 +86,10 @@ def test_a_problem_found_by_an_automatic_sync_is_named_in_the_next_reply(app: Ap
     assert "failed: worse.md" in shown("manage_knowledge_base", synced(app))
 
 
-def test_another_process_knows_the_problems_that_were_named(root: Path, contract: Contract) -> None:
+def test_another_process_knows_the_problems_that_were_named(root: Path, open_app: Opener) -> None:
     reports = []
     for _ in range(2):
-        app = App(root, Settings(), contract, HashModel())
+        app = open_app(root)
         reports.append(synced(app)["report"])
         app.close()
 
