@@ -23,7 +23,7 @@ def test_each_of_a_crowd_is_served_or_told_to_come_back(
 ) -> None:
     project = copy_project(sample, tmp_path / "ferry")
     with serving(project) as server:
-        found = measure(project, server, clients, sessions, seconds, start=20 + sessions)
+        found = measure(project, server, clients, sessions, seconds, start=10 + sessions)
 
     assert set(found.clients) == {"200", "refused"}
     assert set(found.sessions) <= {"200"}

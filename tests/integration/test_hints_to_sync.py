@@ -315,10 +315,11 @@ def texts(tree: ast.AST) -> Iterator[str]:
         and node.body and isinstance(node.body[0], ast.Expr)
     }  # fmt: skip
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out = prose | parts
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (prose | parts):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
             text = node.value
         else:
             continue

@@ -9,6 +9,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import anyio
@@ -198,10 +199,15 @@ def endless(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(b" " * 100_000)
 
 
+@cache
+def packed_gigabyte() -> bytes:
+    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    return b"".join(packed.compress(bytes(1_000_000)) for _ in range(1_000)) + packed.flush()
+
+
 def bomb(connection: socket.socket, over: threading.Event) -> None:
     """Send a million bytes that unpack to a gigabyte."""
-    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    body = b"".join(packed.compress(bytes(1_000_000)) for _ in range(1_000)) + packed.flush()
+    body = packed_gigabyte()
     connection.sendall((HEAD % len(body)).replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n") + body)
 
 
