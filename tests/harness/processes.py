@@ -67,9 +67,22 @@ def guarded(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
 
 
+def tell(process: subprocess.Popen[str], text: str) -> None:
+    """Write to the input of a child process."""
+    assert process.stdin
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a child process prints."""
+    assert process.stdout
+    return process.stdout.readline()
+
+
 @contextmanager
 def locked_by_another_process(file: Path) -> Iterator[subprocess.Popen[str]]:
     """Run a process that holds the lock of a file."""
     with child(HOLD_LOCK, file) as holder:
-        assert holder.stdout and holder.stdout.readline() == "held\n"
+        assert hear(holder) == "held\n"
         yield holder

@@ -29,7 +29,7 @@ from tests.harness.commands import start_lore
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.owners import pause
 from tests.harness.ports import free_port
-from tests.harness.processes import child, locked_by_another_process, run
+from tests.harness.processes import child, hear, locked_by_another_process, run
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.refusals import refused
 from tests.harness.trying import is_long, often
@@ -229,7 +229,7 @@ def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
     folder: Path, backend: type[FolderBackend]
 ) -> None:
     with child(HOLD, folder) as lore:
-        assert lore.stdout and lore.stdout.readline() == "filled\n"
+        assert hear(lore) == "filled\n"
         left = pid_of(folder)
         lore.kill()
         lore.wait(120)
@@ -243,7 +243,7 @@ def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
 
 def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Path) -> None:
     with child(HOLD, folder) as lore:
-        assert lore.stdout and lore.stdout.readline() == "filled\n"
+        assert hear(lore) == "filled\n"
         left = pid_of(folder)
         pause(left)
         lore.kill()

@@ -18,7 +18,7 @@ from lore_etl.pipeline.chunked import BATCH_CHARACTERS, Chunked, all_chunked, ch
 from lore_etl.system.processes import born
 from tests.harness.models import counter
 from tests.harness.owners import wait_until
-from tests.harness.processes import child
+from tests.harness.processes import child, hear
 from tests.harness.texts import document
 
 pytestmark = pytest.mark.later
@@ -174,8 +174,7 @@ def test_children_end_when_this_process_is_killed() -> None:
         "input()"
     )
     with child(code) as process:
-        assert process.stdout
-        started = process.stdout.readline().split()
+        started = hear(process).split()
         assert len(started) == 2
         process.kill()
 

@@ -17,7 +17,7 @@ from lore_etl.core.errors import ForeignIndex, IndexMissing
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores import claim
 from lore_etl.system.nofollow import open_regular
-from tests.harness.processes import child, locked_by_another_process
+from tests.harness.processes import child, hear, locked_by_another_process, tell
 from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.refusals import refused
 from tests.harness.trying import often
@@ -285,10 +285,8 @@ def test_processes_that_create_the_folder_concurrently_agree(project: Path) -> N
     folder = project / ".lore"
     with child(CREATE, folder) as first, child(CREATE, folder) as second, child(CREATE, folder) as third:
         for process in (first, second, third):
-            assert process.stdin
-            process.stdin.write("\n")
-            process.stdin.flush()
-        lines = [process.stdout.readline() for process in (first, second, third) if process.stdout]
+            tell(process, "\n")
+        lines = [hear(process) for process in (first, second, third)]
 
     assert lines == ["True\n"] * 3
     assert not (project / ".lore.foreign").exists()

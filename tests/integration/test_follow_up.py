@@ -47,13 +47,10 @@ def test_a_follow_up_about_a_class_is_answered_from_the_class_tree(app: App) -> 
     assert "`ferry.retry.RetryPolicy` is defined in ferry/retry.py" in third["answer"]
 
 
-def test_the_same_answer_has_the_same_id(app: App) -> None:
+def test_the_same_answer_has_the_same_id_and_an_unknown_one_cannot_be_followed_up(app: App) -> None:
     ids = {app.call("ask_knowledge_base", {"query": QUESTION})["id"] for _ in range(2)}
 
     assert len(ids) == 1
-
-
-def test_an_unknown_answer_cannot_be_followed_up(app: App) -> None:
     with refused(AnswerNotFound, match="no answer `0123`", hint="without follow_up"):
         app.call("ask_knowledge_base", {"query": "and then?", "follow_up": "0123"})
 

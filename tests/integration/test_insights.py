@@ -55,9 +55,6 @@ def test_a_saved_answer_is_a_document_with_its_citations_and_a_history(call: Cal
     assert commit["author"] == "ada"
     with pytest.raises(FileExists):
         call("save_answer", answer=answer["id"], title="Waiting for retries")
-
-
-def test_an_answer_that_is_not_known_cannot_be_saved(call: Call) -> None:
     with pytest.raises(AnswerNotFound):
         call("save_answer", answer="0123", title="x")
 

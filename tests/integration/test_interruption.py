@@ -23,7 +23,7 @@ from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.processes import child
+from tests.harness.processes import child, hear, tell
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.trying import often
 
@@ -169,15 +169,13 @@ for line in sys.stdin:
 @pytest.fixture
 def zygote(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     with child(ZYGOTE, tmp_path / "project") as process:
-        assert process.stdout and process.stdout.readline() == "ready\n"
+        assert hear(process) == "ready\n"
         yield process
 
 
 def start_sync(zygote: subprocess.Popen[str]) -> int:
-    assert zygote.stdin and zygote.stdout
-    zygote.stdin.write("go\n")
-    zygote.stdin.flush()
-    return int(zygote.stdout.readline().removeprefix("started "))
+    tell(zygote, "go\n")
+    return int(hear(zygote).removeprefix("started "))
 
 
 def kill(pid: int) -> bool:
@@ -190,7 +188,7 @@ def kill(pid: int) -> bool:
 
 
 def wait_for_end(zygote: subprocess.Popen[str]) -> None:
-    assert zygote.stdout and zygote.stdout.readline() == "ended\n"
+    assert hear(zygote) == "ended\n"
 
 
 @pytest.mark.promise(1)

@@ -20,7 +20,7 @@ from tests.harness.calls import Opener, sync_job
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until
-from tests.harness.processes import child
+from tests.harness.processes import child, hear, tell
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -269,11 +269,9 @@ def killed() -> Iterator[Kill]:
 
         def call(app: App, step: str = "embed", operation: str = "manage_knowledge_base", **arguments: Any) -> str:
             given = arguments or {"action": "sync", "wait_seconds": 0}
-            assert parent.stdin and parent.stdout
-            parent.stdin.write(json.dumps([str(app.index.root), step, operation, given]) + "\n")
-            parent.stdin.flush()
-            id_ = parent.stdout.readline().strip()
-            assert parent.stdout.readline() == "-9\n"
+            tell(parent, json.dumps([str(app.index.root), step, operation, given]) + "\n")
+            id_ = hear(parent).strip()
+            assert hear(parent) == "-9\n"
             return id_
 
         yield call

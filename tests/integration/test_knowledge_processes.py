@@ -14,7 +14,7 @@ from lore_server.knowledge.chapter_edit import ChapterName, add_part
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
-from tests.harness.processes import child
+from tests.harness.processes import child, hear, tell
 from tests.harness.trying import often
 
 # each write increments a counter in a document with `expected_version`, and retries after a conflict
@@ -84,13 +84,11 @@ def test_processes_that_write_concurrently_lose_nothing(
             for n in range(processes)
         ]
         for process in running:
-            assert process.stdout and process.stdout.readline() == "ready\n"
+            assert hear(process) == "ready\n"
         for process in running:
-            assert process.stdin
-            process.stdin.write("go\n")
-            process.stdin.flush()
+            tell(process, "go\n")
         for process in running:
-            assert process.stdout and process.stdout.readline() == "done\n"
+            assert hear(process) == "done\n"
     counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
@@ -112,16 +110,15 @@ def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path, kills: int)
     store.edit(PROJECT, "guide", add_part(ChapterName("Count"), "0"), AGENT)
     dice, last = random.Random(5), 0
     with child(WRITER, home) as writer:
-        assert writer.stdin and writer.stdout and writer.stdout.readline() == "ready\n"
+        assert hear(writer) == "ready\n"
         for _ in range(kills):
-            writer.stdin.write(f"{last + 1}\n")
-            writer.stdin.flush()
-            pid = int(writer.stdout.readline().removeprefix("pid "))
+            tell(writer, f"{last + 1}\n")
+            pid = int(hear(writer).removeprefix("pid "))
             for _ in range(dice.randrange(1, 3)):
-                last = int(writer.stdout.readline().removeprefix("wrote "))
+                last = int(hear(writer).removeprefix("wrote "))
             time.sleep(dice.uniform(0, 0.08))  # the moment of the kill; nothing waits for anything here
             os.kill(pid, signal.SIGKILL)
-            while (line := writer.stdout.readline()) != "ended\n":
+            while (line := hear(writer)) != "ended\n":
                 last = int(line.removeprefix("wrote "))
 
             after = KnowledgeStore(home, wait_seconds=600)

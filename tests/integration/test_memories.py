@@ -13,7 +13,7 @@ from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.memory_store import MemoryStore, new_memory
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
-from tests.harness.processes import child
+from tests.harness.processes import child, hear, tell
 
 if TYPE_CHECKING:
     from lore_server.replies.records import MemoryAddedRecord
@@ -121,15 +121,10 @@ def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memor
     assert files(home) == of(home, new, gone)
     assert len(messages(home)) == 3
 
-
-def test_replacing_a_memory_with_an_existing_memory_only_deletes_it(home: Path, memories: MemoryStore) -> None:
-    first, second = add(memories, "one", "1"), add(memories, "other", "2")
-
-    done = add(memories, "three", "1", replaces=second["id"])
-
-    assert (done["duplicate"], done["id"], done["replaced"]) == (True, first["id"], second["id"])
-    assert files(home) == [first["path"]]
-    assert messages(home)[-1].endswith("Forgot 'other'")
+    same = add(memories, "three", "new", replaces=gone["id"])  # a memory that exists: the other is only deleted
+    assert (same["duplicate"], same["id"], same["replaced"]) == (True, new["id"], gone["id"])
+    assert files(home) == [new["path"]]
+    assert messages(home)[-1].endswith("Forgot 'A name'")
 
 
 def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
@@ -201,13 +196,11 @@ def test_two_processes_that_add_the_same_memory_concurrently_create_it_once(home
     with ExitStack() as stack:
         running = [stack.enter_context(child(ADDER, home, name)) for name in ("one", "two")]
         for process in running:
-            assert process.stdout and process.stdout.readline() == "ready\n"
+            assert hear(process) == "ready\n"
         for text in ("a\n", "bb bb bb\n"):
             for process in running:
-                assert process.stdin
-                process.stdin.write(text)
-                process.stdin.flush()
-            replies = [process.stdout.readline().split() for process in running if process.stdout]
+                tell(process, text)
+            replies = [hear(process).split() for process in running]
             assert replies[0][0] == replies[1][0]
             assert sorted(line[1] for line in replies) == ["False", "True"]
     assert len(messages(home)) == 2

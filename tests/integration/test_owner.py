@@ -30,7 +30,7 @@ from lore_server.owner.listen import Connections, SocketServer, until_quiet
 from tests.harness.commands import SECONDS
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.processes import child, run
+from tests.harness.processes import child, hear, run, tell
 from tests.harness.projects import open_index, write_project
 
 HOLD = """
@@ -63,7 +63,7 @@ def holding(folder: Path) -> str:
 @pytest.mark.promise(4)
 def test_a_second_process_learns_who_owns_the_index(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
-        assert holder.stdout and holder.stdout.readline() == "held\n"
+        assert hear(holder) == "held\n"
 
         second = run(TRY, tmp_path)
 
@@ -77,7 +77,7 @@ def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
     for number in range(5):  # the fastest of five: the machine may be busy
         folder = tmp_path / str(number)
         with child(holding(folder)) as holder:
-            assert holder.stdout and holder.stdout.readline() == "held\n"
+            assert hear(holder) == "held\n"
             ownership, started = Ownership(folder), time.monotonic()
             with pytest.raises(Busy):
                 ownership.take()
@@ -207,13 +207,11 @@ def test_only_one_of_four_processes_starting_on_an_empty_folder_owns_it(tmp_path
         with ExitStack() as stack:
             processes = [stack.enter_context(child(RACE, root)) for _ in range(4)]
             for process in processes:
-                assert process.stdout and process.stdout.readline() == "ready\n"
+                assert hear(process) == "ready\n"
             for process in processes:
-                assert process.stdin
-                process.stdin.write("\n")
-                process.stdin.flush()
+                tell(process, "\n")
 
-            ends = sorted(process.stdout.readline().split() for process in processes if process.stdout)
+            ends = sorted(hear(process).split() for process in processes)
 
             assert [end[0] for end in ends] == ["1", "busy", "busy", "busy"]
             assert max(float(end[1]) for end in ends[1:]) < 1  # seconds of processor time: the machine may be busy

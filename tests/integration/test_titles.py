@@ -1,13 +1,11 @@
 """Every reply names a document by the title in its text."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from lore_server.app import App
-from tests.harness.calls import Opener, edit, sync_job
-from tests.harness.projects import write_project
+from tests.harness.calls import Opener, edit
 
 TITLE = "Handling of barnacles"
 TEXT = "Every barnacle is scraped off the hull of the ferry before the winter."
@@ -40,28 +38,19 @@ def test_lists_searches_and_citations_show_the_title_of_a_document(hash_app: App
     assert "Scraping" in answer["citations"][0]["heading"]
 
 
-def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Path, open_app: Opener) -> None:
+def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(synced_app_of: Opener) -> None:
     secret = "ghp_" + "wJ4rT9kQ2mX7vB1nL6cZ8sD3fG5hA0pY4eU2"
     head = f"---\nid: 12\nstate: CLOSED\nlabels: [hull]\ntoken: {secret}\n---\n"
-    project = write_project(tmp_path.resolve(), {"issues/issue-12.md": f"{head}# {TITLE}\n\n{TEXT}\n"})
-    app = open_app(project)
-    sync_job(app)
+    alone = "---\ntitle: Harbour\nweight: 3\n---\n"
+    app = synced_app_of({"issues/issue-12.md": f"{head}# {TITLE}\n\n{TEXT}\n", "docs/_index.md": alone})
     text = app.call("get_source", {"path": "issues/issue-12.md"})["text"]
-    (project / "issues" / "issue-12.md").write_text("# Other\n")
+    nothing_else = app.call("get_source", {"path": "docs/_index.md"})
+    (app.index.root / "issues" / "issue-12.md").write_text("# Other\n")
     changed = app.call("get_source", {"path": "issues/issue-12.md"})
 
     assert text.startswith("---\nid: 12\nstate: CLOSED\nlabels: [hull]\ntoken: [redacted")
     assert secret not in text
     assert text.endswith(TEXT)
+    assert (nothing_else["text"], nothing_else["lines"]) == (alone.rstrip("\n"), [1, 4])
     assert changed["changed"]
     assert changed["text"].split("\n")[:7] == [*[""] * 6, f"# {TITLE}"]
-
-
-def test_a_file_that_has_only_front_matter_is_read_with_all_its_lines(tmp_path: Path, open_app: Opener) -> None:
-    content = "---\ntitle: Harbour\nweight: 3\n---\n"
-    app = open_app(write_project(tmp_path.resolve(), {"docs/_index.md": content}))
-    sync_job(app)
-
-    reply = app.call("get_source", {"path": "docs/_index.md"})
-
-    assert (reply["text"], reply["lines"]) == (content.rstrip("\n"), [1, 4])
