@@ -33,18 +33,14 @@ def read(app: App, path: str, **more: Any) -> Any:
     return app.call("get_source", {"path": path, **more})
 
 
-def test_a_place_is_read_as_results_name_it(app: App) -> None:
+def test_one_or_several_places_are_read_as_results_name_them(app: App) -> None:
     assert read(app, "src/crew.py:5-6")["text"] == "def task_1():\n    return 1"
     assert read(app, "src/crew.py:6")["lines"] == [6, 6]
     assert read(app, "src/odd:3.py")["text"].startswith("ODD = 1")
 
-
-def test_several_places_are_read_in_one_call(app: App) -> None:
     reply = read(app, "docs/bread.md\nsrc/crew.py:5-6\ndocs/mooring.md:3")
-
-    assert (reply["source"], [(other["source"], other["lines"]) for other in reply["others"]]) == (
-        "docs/bread.md", [("src/crew.py", [5, 6]), ("docs/mooring.md", [3, 3])],
-    )  # fmt: skip
+    places = [(part["source"], part["lines"]) for part in reply["others"]]
+    assert (reply["source"], places) == ("docs/bread.md", [("src/crew.py", [5, 6]), ("docs/mooring.md", [3, 3])])
     text = render("get_source", reply).whole()
     assert text.index("Bake the bread") < text.index("def task_1") < text.index("docs/mooring.md:3  [guide]")
 
