@@ -80,8 +80,7 @@ PARTS: dict[str, str | bytes] = {
 def test_the_members_of_a_class_are_those_of_all_its_parts_also_in_other_files(
     app: App, root: str, members: list[str]
 ) -> None:
-    write_project(app.index.root, PARTS)
-    sync(app)
+    edit(app, PARTS)
     found = app.call("get_class_hierarchy", {"root": root})
 
     body = OPERATIONS["get_class_hierarchy"].text(found).body
@@ -93,8 +92,7 @@ def test_the_members_of_a_class_are_those_of_all_its_parts_also_in_other_files(
 
 
 def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
-    write_project(app.index.root, PARTS)
-    sync(app)
+    edit(app, PARTS)
 
     reply = app.call("ask_knowledge_base", {"query": "Which members does dock.Clerk have?"})
 
@@ -109,8 +107,7 @@ def test_a_definition_after_a_comment_of_several_chunks_is_cited_at_its_line(app
         f"   * This method writes the log of watch {n} as a text, see toLog in the manual.\n" for n in range(60)
     )
     text = f"class Log {{\n  int size;\n\n  /**\n{comment}   */\n  String toLog() {{ return null; }}\n}}\n"
-    write_project(app.index.root, {"Log.java": text})
-    sync(app)
+    edit(app, {"Log.java": text})
 
     for question in ("Where is Log.toLog defined?", "Where is toLog defined?"):
         cited = app.call("ask_knowledge_base", {"query": question})["citations"]
@@ -119,8 +116,7 @@ def test_a_definition_after_a_comment_of_several_chunks_is_cited_at_its_line(app
 
 @pytest.mark.parametrize("name", ["is_open?", "`is_open?`", "is_open", "the method is_open of Lock"])
 def test_a_method_with_a_mark_is_found_by_its_name_with_and_without_it(app: App, name: str) -> None:
-    write_project(app.index.root, {"lib/lock.rb": "class Lock\n  def initialize; end\n\n  def is_open?; end\nend\n"})
-    sync(app)
+    edit(app, {"lib/lock.rb": "class Lock\n  def initialize; end\n\n  def is_open?; end\nend\n"})
 
     cited = app.call("ask_knowledge_base", {"query": f"Where is {name} defined?"})["citations"]
 
