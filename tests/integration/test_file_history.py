@@ -20,7 +20,7 @@ from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
 from lore_server.changes.file_history import FEW, INCOMPLETE, MAX_COMMITS, NOT_OWN, FileHistory, ProjectHistory
-from lore_server.contract import Contract, load_contract
+from lore_server.contract import Contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
 from lore_server.operations.table import render

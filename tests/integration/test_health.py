@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.config.settings import Settings
 from lore_etl.core.errors import GuardTripped, IndexMissing
 from lore_etl.models.embedder import RecentQueries
 from lore_etl.pipeline.sync import sync_knowledge

@@ -100,8 +100,7 @@ def test_sitemaps_beyond_the_maximum_are_reported(index: Path, others: list[str]
     site.pages["/docs/"] = html_page("Start")
     site.pages["/sitemap.xml"] = "<sitemapindex>" + "".join(f"<loc>{name}</loc>" for name in names)
     site.pages |= {f"/maps/{n}.xml": "<loc>http://HOST/docs/p0.html</loc>" for n in range(MAX_SITEMAPS + 5)}
-    with serving(site) as address:
-        at(site, address)
+    with served(site) as address:
         report = copied(index, address)
 
     assert [note.partition(" than ")[0] for note in report.notes] == ["The site names more sitemaps"]
