@@ -301,7 +301,9 @@ class Index:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Return the class tree. Raises CatalogueDamaged."""
+        """Return the class tree. Raises IndexMissing, CatalogueDamaged."""
+        if self.catalogue.meta("layout") is None and not self.catalogue.total():
+            raise IndexMissing("The index is empty.")
         return self.snapshot.read(CLASSES, None, self.catalogue.hierarchy)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import InvalidContent
+from lore_etl.core.errors import IndexMissing, InvalidContent
 from lore_server.app import App
 from lore_server.operations.table import render
 from tests.harness.calls import Call, Opener, indexed, sync_job
@@ -108,7 +108,8 @@ def test_only_documents_of_this_project_are_indexed_and_only_if_there_is_an_inde
     call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=600)
     note(call, "lanterns", "Lanterns burn whale oil.")
     indexed(app, call)
-    assert call("list_sources")["total"] == 0
+    with pytest.raises(IndexMissing, match="The index is empty"):
+        call("list_sources")
 
 
 def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: Path) -> None:
