@@ -202,7 +202,10 @@ def test_a_guide_to_testing_comes_before_tests_and_other_guides(app: App, questi
     assert ask(app, question)["citations"][0]["source"] == "docs/trials.md"
 
 
-@pytest.mark.parametrize("question", ["how do I haul a rope somewhere else", "how does something haul ropes again"])
+@pytest.mark.parametrize(
+    "question",
+    ["how do I haul a rope somewhere else", "how does something haul ropes again", "Beyond which rope must I haul?"],
+)
 def test_a_word_that_stands_for_any_thing_or_place_need_not_occur(app: App, question: str) -> None:
     assert "occurs nowhere" not in ask(app, question)["answer"]
 

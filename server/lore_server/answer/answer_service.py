@@ -13,7 +13,7 @@ from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
 from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
-from lore_server.answer.language_facts import language_fact
+from lore_server.answer.manifest_facts import manifest_fact
 from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import PassageAnswers, WrittenAnswer, passage_citation, reference
 from lore_server.answer.statements import prompt
@@ -70,7 +70,7 @@ class AnswerService:
         if is_wide:
             tree, members_of = self._index.hierarchy, self._index.catalogue.members
             fact = class_fact(question, tree, members_of, self._users, self._is_test)
-            looked_up = (place_fact, calls_fact, language_fact)
+            looked_up = (place_fact, calls_fact, manifest_fact)
             fact = fact or next(filter(None, (look_up(question, self._index) for look_up in looked_up)), None)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if answer is None and found.named and not any(one.passages for one in found.named):

@@ -1,4 +1,4 @@
-"""A question for the version of a language is answered with the words of the project's manifest, or with no fact."""
+"""A question for the version of a language or the license gets the words of the project's manifest, or no fact."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from lore_server.contract import Contract
 from tests.harness.calls import app_fixture, synced_app
 
 FILES = {
-    "pyproject.toml": '[project]\nname = "ferry"\nrequires-python = ">=3.10"\n',
+    "pyproject.toml": '[project]\nname = "ferry"\nrequires-python = ">=3.10"\nlicense = "MIT"\nlicense-files = ["*"]\n',
     "examples/pyproject.toml": '[project]\nname = "raft"\nrequires-python = ">=3.8"\n',
     "go.mod": "module example.com/ferry\n\ngo 1.20\n",
     "bow/Cargo.toml": '[package]\nname = "bow"\nrust-version = "1.70"\n',
@@ -33,13 +33,25 @@ app = app_fixture(FILES)
         ("What's the minimum Node.js version?", 'package.json has `"node": ">=20"` [1].'),
         ("which version of node is required?", 'package.json has `"node": ">=20"` [1].'),
         ("Which PHP versions does it support?", 'composer.json has `"php": "^8.1"` [1].'),
+        *(
+            (question, 'pyproject.toml has `license = "MIT"` [1].')
+            for question in (
+                "which license is it under?",
+                "What's the license of this project",
+                "what licence does it have",
+                "Under which license is it released?",
+                "what is it licensed under?",
+            )
+        ),
         (
             "what is the oldest rust version it works with?",
             'aft/Cargo.toml has `rust-version = "1.71"` [1] and bow/Cargo.toml has `rust-version = "1.70"` [2].',
         ),
     ],
 )
-def test_the_version_of_a_language_is_quoted_from_the_manifest(app: App, question: str, answer: str) -> None:
+def test_the_version_of_a_language_or_the_license_is_quoted_from_the_manifest(
+    app: App, question: str, answer: str
+) -> None:
     found = app.call("ask_knowledge_base", {"query": question})
 
     assert (found["answer"], found["mode"]) == (answer, "structural")
@@ -48,7 +60,13 @@ def test_the_version_of_a_language_is_quoted_from_the_manifest(app: App, questio
 
 @pytest.mark.parametrize(
     "question",
-    ["Which Ruby version is required?", "What is Go?", "Which Python version runs in CI?", "Which node is required?"],
+    [
+        "Which Ruby version is required?",
+        "which license plates do ferries have",
+        "What is Go?",
+        "Which Python version runs in CI?",
+        "Which node is required?",
+    ],
 )
 def test_other_questions_and_missing_versions_get_no_such_fact(app: App, question: str) -> None:
     assert app.call("ask_knowledge_base", {"query": question})["mode"] != "structural"

@@ -1,4 +1,4 @@
-"""Answer which version of its language a project needs, in the words of its manifest."""
+"""Answer which version of its language a project needs, or which license it has, in the words of its manifest."""
 
 import re
 from fnmatch import fnmatchcase
@@ -10,7 +10,7 @@ from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
 MOST = 3  # manifests
-_ASKED = wording("languages")["asked"]
+_FORM = wording("manifests")
 _LINES = {
     "python": ("pyproject.toml setup.cfg setup.py", r"\s*((?:requires-python|python_requires|python)\s*=.*)"),
     "go": ("go.mod", r"(go\s+\d.*)"),
@@ -18,15 +18,21 @@ _LINES = {
     "node": ("package.json", r'\s*("node"\s*:\s*"[<>=~^v]*\s*\d.*)'),
     "php": ("composer.json", r'\s*("php"\s*:.*)'),
     "ruby": ("*.gemspec", r"\s*(\w+\.required_ruby_version\b.*)"),
+    "license": (
+        "pyproject.toml setup.cfg setup.py Cargo.toml package.json composer.json *.gemspec *.podspec *.csproj mix.exs",
+        r"""\s*((?:\w+\.)?["']?licen[cs]es?["']?\s*[:=].*|<PackageLicenseExpression>.*)""",
+    ),
 }
-"""The manifests of each language, and their lines with its version."""
+"""The manifests of each language, and their lines with its version; those of all languages, and their license."""
 
 
-def language_fact(question: str, index: Index) -> Fact | None:
+def manifest_fact(question: str, index: Index) -> Fact | None:
     """Return what the manifests nearest to the root say; None for other questions, or if none says it."""
-    if not (asked := _ASKED.fullmatch(question)):
+    asked, asks_license = _FORM["version"].fullmatch(question), _FORM["license"].fullmatch(question)
+    if not (asked or asks_license):
         return None
-    files, form = next(found for name, found in _LINES.items() if asked["language"].casefold().startswith(name))
+    wanted = asked["language"].casefold() if asked else "license"
+    files, form = next(found for name, found in _LINES.items() if wanted.startswith(name))
     names = {path: PurePosixPath(path).name for path in index.catalogue.types()}
     own = (path for path, name in names.items() if any(fnmatchcase(name, file) for file in files.split()))
     depths = {path: path.count("/") for path in own}
