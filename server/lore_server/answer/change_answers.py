@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
@@ -36,6 +37,7 @@ class ChangeAnswers:
     def __init__(self, index: Index, history: ProjectHistory) -> None:
         self._index = index
         self._history = history
+        self._definitions = partial(definitions, index=index)
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
@@ -48,9 +50,6 @@ class ChangeAnswers:
             catalogue, tree = self._index.catalogue, self._index.hierarchy
             place = changed_place(question, catalogue.paths, tree, catalogue.members, self._definitions)
         return self._written(place, found) if place else None
-
-    def _definitions(self, name: str) -> Sequence[Chunk]:
-        return definitions(name, self._index)
 
     def _first(self, question: str, name: str) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note has the name."""

@@ -126,11 +126,11 @@ def place_fact(question: str, index: Index) -> Fact | None:
 def definitions(name: str, index: Index) -> list[Chunk]:
     """Return the passages that define a name, which may begin with its package, outside of tests if possible."""
     found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values()
-    own = [
-        chunk
-        for chunk, full in ((chunk, full) for chunk in found for full in chunk.symbols)
-        if is_named(f"{chunk.source}:{full}", name) or is_named(f"{package_of(index, chunk.source)}.{full}", name)
-    ]
+    own = []
+    for chunk in found:
+        places = f"{chunk.source}:", f"{package_of(index, chunk.source)}."
+        if any(is_named(place + full, name) for place, full in product(places, chunk.symbols)):
+            own.append(chunk)
     return [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
 
 
