@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import Outline, outline
@@ -39,18 +39,23 @@ _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _NAME = re.compile(r"[\w./-]+")
 _NUMBER = re.compile(r"[\d./-]+(?:T\d*)?$")  # dates and versions too
 _UP = re.compile(r"^(?:\.{1,2}/)+")
+_FROZEN = ConfigDict(frozen=True)
 _EXAMPLE = re.compile(r"(?:^|/)examples/(?:[\w.-]+/)*[\w.-]+\.(?:md|py)$")
 
 
-class Rule(BaseModel, frozen=True):
+class Rule(BaseModel):
     """A rule and its 1-based line."""
+
+    model_config = _FROZEN
 
     line: int
     text: str
 
 
-class Spec(BaseModel, frozen=True):
+class Spec(BaseModel):
     """The references of a PRP. `names` are the words that may refer to another file, separated by spaces."""
+
+    model_config = _FROZEN
 
     id: str | None = None
     status: str | None = None
@@ -60,8 +65,10 @@ class Spec(BaseModel, frozen=True):
     names: str = ""
 
 
-class Digest(BaseModel, frozen=True):
+class Digest(BaseModel):
     """A short description of a document. Only PRPs have `spec`, only rule files have `rules`."""
+
+    model_config = _FROZEN
 
     type: KnowledgeType
     title: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, NamedTuple, Self, cast
+from typing import Annotated, NamedTuple, Self, TypeVar, cast, dataclass_transform
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -15,7 +15,7 @@ from lore_etl.core.json_types import JSON
 
 Scalar = str | int | float | bool
 Value = Scalar | Sequence[Scalar]  # a value in the metadata of a memory
-_BY_NAME = ConfigDict(populate_by_name=True)
+Made = TypeVar("Made")
 
 
 class KnowledgeType(StrEnum):
@@ -69,7 +69,14 @@ class Document:
         return self.text.split("\n")
 
 
-@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
+@dataclass_transform(kw_only_default=True, frozen_default=True)  # also where pydantic's types are not known
+def _record(model: type[Made]) -> type[Made]:
+    """Make a class a validated record that needs little memory."""
+    config = ConfigDict(populate_by_name=True)
+    return cast("type[Made]", pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=config)(model))
+
+
+@_record
 class Ancestor:
     """An ancestor of a class. `source` is None outside the project."""
 
@@ -77,7 +84,7 @@ class Ancestor:
     source: str | None = None
 
 
-@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
+@_record
 class Chunk:
     """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`, with its fields in order.
 
