@@ -146,6 +146,17 @@ def test_chunks_with_only_imports_are_found_only_by_exact_names() -> None:
     assert "src/grid/Column.mjs" in sources(ranked("who imports GridColumn", imports, guide))
 
 
+def test_a_file_that_only_passes_on_imports_is_found_by_its_name() -> None:
+    passed_on = candidate(make_chunk("api/cors.py", "src", kind="imports"), 0.5, 10.0)
+    imports = candidate(make_chunk("api/app.py", "src", kind="imports"), 0.5, 10.0)
+    code = candidate(make_chunk("api/app.py", "src", anchor="1"), 0.4, 5.0)
+
+    found = ranked("how does the app handle CORS", passed_on, imports, code)
+
+    chunks = {result.source: result.chunk for result in found if result.source != LOW.chunk.source}
+    assert chunks == {"api/app.py": code.chunk, "api/cors.py": passed_on.chunk}
+
+
 def test_a_heading_of_a_change_log_counts_as_its_version() -> None:
     old = make_chunk("CHANGELOG.md", "release", heading=("[1.0.0] - 2026-01-01",), anchor="1", lines=(20, 30))
     new = make_chunk("CHANGELOG.md", "release", heading=("[2.0.0] - 2026-05-01",), anchor="2", lines=(5, 18))

@@ -62,17 +62,13 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
         share = 0.0  # the spelling of a name that is defined says more than its meaning
     else:
         share = vector_share(query, candidates, weights)
-    # imports mention many names and explain none, so they answer only queries for names
-    found = [
-        candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
-    ] or candidates.found
+    asked, sources = name_words(query.text), {candidate.chunk.source for candidate in candidates.found}
+    spelled, aside = file_name_matches(asked, sources), set_aside(query.text, sources)
+    found = candidates.found if query.names else _explaining(candidates.found, spelled) or candidates.found
     days = [_ordinal(candidate.chunk.day) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
-    sources = {candidate.chunk.source for candidate in found}
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
-    asked = name_words(query.text)
-    spelled, aside = file_name_matches(asked, sources), set_aside(query.text, sources)
     topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     is_question = len(query.text.split()) <= MAX_WORDS
@@ -141,6 +137,19 @@ def rank(
     _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
     lower_outdated(by_source, of_type(heads), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
+
+
+def _explaining(found: Sequence[Candidate], spelled: Mapping[str, float]) -> list[Candidate]:
+    """Return the candidates without imports, which mention many names and explain none.
+
+    Those remain that are all that was found of a file whose name the query spells out: it passes on what it imports.
+    """
+    others = {candidate.chunk.source for candidate in found if candidate.chunk.kind != IMPORTS}
+    return [
+        candidate
+        for candidate in found
+        if candidate.chunk.kind != IMPORTS or (spelled[candidate.chunk.source] and candidate.chunk.source not in others)
+    ]
 
 
 def _is_sought(query: Query, chunk: Chunk) -> bool:
