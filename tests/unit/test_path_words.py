@@ -155,6 +155,23 @@ def test_a_version_with_several_numbers_is_compared_number_by_number(question: s
     assert set_aside(question, manual | {"docs/version-2.4/n.md", "docs/version-3.0/n.md"}) == aside
 
 
+@pytest.mark.parametrize(
+    ("question", "aside"),
+    [
+        ("size of the terminal window", {"src/win/tty.c", "term_windows.go"}),
+        ("size of the terminal on Windows", set[str]()),
+        ("win32 terminal size", set[str]()),
+    ],
+)
+def test_a_file_for_windows_beside_its_twin_is_set_aside_unless_the_question_names_windows(
+    question: str, aside: set[str]
+) -> None:
+    sources = {"src/win/tty.c", "src/unix/tty.c", "term_windows.go", "term_linux.go"}
+    alone = {"src/win/pipe.c", "ui/windows.py", "src/winner/tty.c", "unix/tty.c"}
+
+    assert set_aside(question, sources | alone) == aside
+
+
 @pytest.mark.parametrize("folder", ["vendor", "lib/third_party", "node_modules"])
 def test_the_code_of_other_projects_is_set_aside_unless_the_question_names_its_folder(folder: str) -> None:
     sources = {f"{folder}/decimal/round.c", "src/round.c", "src/vendors.c"}

@@ -19,6 +19,7 @@ ASIDE = FORMER.union("vendor vendors vendored third_party third-party thirdparty
 _CODES = "ar bn ca cs da de el es fa fi fr he hi hu id it ja ko nl no pl pt ro ru sr sv th tr uk vi zh"
 _LANGUAGE = rf"(?:{_CODES.replace(' ', '|')})(?:[-_][a-z]{{2,4}})?"
 _TRANSLATION, _TRANSLATED = re.compile(_LANGUAGE), re.compile(rf"[._-]{_LANGUAGE}(?=\.\w+$)")  # a folder, a file
+_WINDOWS, _POSIX = re.compile(r"(?<![a-z])win(?:32|dows)?(?![a-z])"), ("unix", "posix", "linux")
 _WORD = re.compile(r"\w+(?:\.\d+)*")
 _VERSION = re.compile(r"(?:v|version-)(\d+(?:\.\d+)*)", re.ASCII)
 
@@ -68,7 +69,8 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
 def set_aside(question: str, sources: Collection[str]) -> set[str]:
     """Return the sources in a folder for an earlier version or another project, unless the question names it.
 
-    For an English question, also translations of other sources.
+    For an English question, also translations of other sources; unless it names Windows, also the files for Windows
+    that have a twin for other systems.
     """
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
     is_english = question.isascii()
@@ -82,6 +84,8 @@ def set_aside(question: str, sources: Collection[str]) -> set[str]:
             if asked.isdisjoint((name, ".".join(map(str, _version(name))))):
                 folders.append((source, above, name))
     found = {source for source in sources if is_english and _original(source.casefold()) in paths}
+    if not _WINDOWS.search(question.casefold()):
+        found |= {source for source in sources if not paths.isdisjoint(_twins(source.casefold()))}
     translated = set[str]()
     for source, above, name in folders:
         rest = source.casefold().removeprefix(f"{above}{name}/")
@@ -97,6 +101,11 @@ def _original(path: str) -> str:
     """Return the path of which a file is the translation by its name, as `readme.md` of `readme.zh-cn.md`."""
     original, count = _TRANSLATED.subn("", path)
     return original if count else ""
+
+
+def _twins(path: str) -> list[str]:
+    """Return the paths that the twins of a file for Windows may have: `unix/fs.c` of `win/fs.c`."""
+    return [_WINDOWS.sub(system, path) for system in _POSIX] if _WINDOWS.search(path) else []
 
 
 @lru_cache(1 << 12)  # files share their folders
