@@ -35,7 +35,8 @@ TYPES = [name for name in HYBRID if name.endswith("Penalty") or name in ("guideM
 WITHOUT: dict[str, dict[str, float]] = {
     ALL: {},
     "adaptedShare": {"adaptedShare": 0},
-    "furtherPassages": {"furtherPassages": 0},
+    "furtherPassages": {"furtherPassages": 0, "furtherCode": 0},
+    "furtherCode": {"furtherCode": HYBRID["furtherPassages"]},
     "proximity": {"proximity": 0},
     "sourcePathMatch": {"sourcePathMatch": 0},
     "fileNameMatch": {"fileNameMatch": 0},

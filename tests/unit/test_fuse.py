@@ -214,6 +214,15 @@ def test_a_further_passage_counts_less_if_most_files_are_single_passages() -> No
     assert score("bbbb") > score("bbcc") > score("bcde") > 20
 
 
+def test_further_passages_count_more_where_code_is_best() -> None:
+    def score(*more: tuple[str, float]) -> float:
+        best = passage("best.py", ("keywords", 50.0), *more)
+        two = [passage("a.py", ("keywords", 20.0), line=line) for line in (1, 2)]
+        return files([best, *two], HYBRID)["a.py"].score
+
+    assert score(("codeMatch", 5.0)) > score() > 20
+
+
 def test_many_poor_passages_do_not_outrank_a_good_one() -> None:
     poor = [passage("long.md", ("keywords", 15.0), line=line) for line in range(1, 100)]
     others = [passage(f"other{number}.md", ("keywords", 10.0)) for number in range(60)]

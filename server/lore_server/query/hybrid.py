@@ -322,8 +322,9 @@ def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
     grouped: dict[str, list[Ranked]] = {}
     for passage in passages:
         grouped.setdefault(passage.source, []).append(passage)
-    # in short files, a second passage is only the rest of the same text
-    decay = weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages)))
+    # code explains a subject in many places, a page in one; in short files, a second passage is only the rest of it
+    is_about_code = bool(passages) and "codeMatch" in dict(passages[0].why)
+    decay = weights["furtherCode" if is_about_code else "furtherPassages"] * (1 - len(grouped) / max(1, len(passages)))
     decays = [decay**place for place in range(MAX_PASSAGES)]
     words = [
         sorted([dict(passage.why).get("keywords", 0.0) for passage in those], reverse=True)

@@ -42,6 +42,7 @@ HYBRID: Weights = {
     "vectorShare": 0.5,  # share of the vector leg if words discriminate or no passage is close
     "adaptedShare": 10,  # more for few words, the more equally they fit and the closer the best passage is
     "furtherPassages": 0.6,  # maximum share of its keyword score that the next passage of a file adds
+    "furtherCode": 1,  # the same if code is best and the wording of the question suggests no type
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
     "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
     "fileNameMatch": 12,  # the query has all words of the file's name
