@@ -83,6 +83,20 @@ def test_new_commits_and_renames_are_followed(root: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("is_whole", "known"), [(True, {"docs/quay.md"}), (False, {"docs/berth.md"})])
+def test_a_file_renamed_with_an_edit_keeps_its_commits_if_git_has_its_texts(
+    root: Path, is_whole: bool, known: set[str]
+) -> None:
+    git(root, "mv", "docs/berth.md", "docs/quay.md")
+    (root / "docs/quay.md").write_text(f"{TEXT.format(name='quay')}More.\n")
+    commit(root, "Rename a page")
+    git(root, "config", "uploadpack.allowFilter", "true")
+    filters = [] if is_whole else ["--filter=blob:none", "--no-checkout"]
+    git(root, "clone", "--quiet", *filters, root.as_uri(), "clone")
+
+    assert set(matches(History(root / "clone"), "regatta")) == known
+
+
 def test_a_history_that_takes_longer_is_read_by_several_searches(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(root, "mv", "docs/berth.md", "docs/quay.md")
     commit(root, "Rename a page")

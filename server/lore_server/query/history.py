@@ -3,6 +3,7 @@
 import math
 import threading
 from collections import Counter, defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ PIECES, SECONDS, MAX_BYTES = 6, 2.0, 8_000_000  # a search reads one piece
 HITS = 200  # commits
 DECAY = 0.6  # each further commit of a file counts this share of the one before
 SATURATION, LENGTH = 1.2, 0.75  # the parameters of BM25
-# git compares the content of files only for similar renames, and a repository need not have all of it
-_LATEST = ("--no-merges", "--relative", "-M100%", "--name-status", "--encoding=UTF-8", "--format=%x1e%at %s%x1f")
+_LATEST = ("--no-merges", "--relative", "--name-status", "--encoding=UTF-8", "--format=%x1e%at %s%x1f")
+_RENAMES = (("-M50%", f"-l{FILES}"), ("-M100%",))  # similar files are found by their content, which a clone may lack
 
 
 class Commit(NamedTuple):
@@ -60,9 +61,12 @@ class History:
         """Read the next commits, and return whether there are no more."""
         known = len(self._records)
         piece = (f"--skip={known}", f"--max-count={COMMITS - known}")
-        try:
-            output = read_git(self._root, *LOG, *_LATEST, *piece, commits, seconds=SECONDS, max_bytes=MAX_BYTES)
-        except (InvalidArgument, StorageError):  # the history only improves the order
+        for renames in _RENAMES:
+            with suppress(InvalidArgument, StorageError):  # the history only improves the order
+                arguments = (*LOG, *_LATEST, *renames, *piece, commits)
+                output = read_git(self._root, *arguments, seconds=SECONDS, max_bytes=MAX_BYTES)
+                break
+        else:
             return True
         records = output.text.split("\x1e")[1:]
         self._records += records if output.is_complete else records[:-1]
