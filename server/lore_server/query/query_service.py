@@ -216,12 +216,18 @@ class QueryService:
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
         text, best = retrieved.query.text, [one.chunk for one in retrieved.candidates.best]
-        idle = subjects.idle(text, self._index)
-        found = confidence.fit(text, retrieved.candidates, self._index.keywords.rarity, idle)
+        found = self._closeness(text, retrieved.candidates)
         return found._replace(unknown=subjects.unknown(subjects.nouns(text, retrieved.named), best, self._index))
 
+    def _closeness(self, text: str, candidates: retrieve.Candidates) -> confidence.Fit:
+        idle = subjects.idle(text, self._index)
+        return confidence.fit(text, candidates, self._index.keywords.rarity, idle)
+
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
-        """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""
+        """Return the fit of the best passages of each leg, without a ranking and without a look at unknown names.
+
+        Raises the errors of `candidates`.
+        """
         query, type_, vector = parse(text), filters.single_type, retrieve.embedded(self._index, text)
         with self._index.gate.reading():
             self._index.require()
@@ -230,7 +236,7 @@ class QueryService:
             found = kept or retrieve.retrieve(self._index, query, type_, retrieve.BEST, among, vector)
             if confidence.finds_nothing(found):
                 return confidence.Fit(0.0, 0.0)
-            return self.fit(Retrieved(query, type_, found))
+            return self._closeness(text, found)
 
     def candidates(
         self,

@@ -32,6 +32,7 @@ from lore_server.query.reference import definitions
 
 REFUSED = "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again."
 BEST = 8  # best candidates of each leg
+GLANCE = 3  # the same to choose among many indexes: eight do not choose better
 LARGEST = 20_000  # chunks whose vectors are read into memory, to choose among many indexes; else it is searched
 ROWS = Derived[tuple[dict[str, int], Vectors]]("vectors in memory")
 LEGS = ("vectors", "keywords")  # each alone is a ranking: the baselines that the hybrid must beat
@@ -186,8 +187,8 @@ def best_passages(index: Index, text: str, vector: Vectors | None) -> Candidates
     rows, vectors = index.snapshot.read(ROWS, None, partial(_rows, index))
     scores = vectors @ vector
     ids = list(rows)
-    close = [ids[row] for row in np.argsort(-scores, kind="stable")[:BEST]]
-    words = dict(index.keywords.search(text, BEST))
+    close = [ids[row] for row in np.argsort(-scores, kind="stable")[:GLANCE]]
+    words = dict(index.keywords.search(text, GLANCE))
     found = index.catalogue.kept_chunks([*close, *words])
     similar = {id_: float(scores[rows[id_]]) if id_ in rows else None for id_ in found}
     return Candidates([Candidate(chunk, similar[id_], words.get(id_, 0.0)) for id_, chunk in found.items()])
