@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import anyio
@@ -200,16 +201,18 @@ def test_a_project_without_right_and_one_that_does_not_exist_are_refused_alike(
 def test_an_open_server_does_not_tell_which_projects_exist(team: Path, tokens: dict[str, str]) -> None:
     more = ["--projects", str(team / "projects"), "--host", "0.0.0.0"]
     with serving(team, more=more, LORE_TOKEN="the-token-of-an-open-server") as url:
-        for path in ("/", "/readyz", "/api/sources", "/api/openapi.yaml", "/page/state", "/webhook"):
+        served = ("", "/", "/readyz", "/api/sources", "/api/openapi.yaml", "/page/state", "/webhook")
+        elsewhere = ("/livez", "/assets/x", "/.well-known/oauth-protected-resource/mcp", "/projects", "/nothing", ",a/")
+        for method, path in product(("GET", "POST", "DELETE"), (*served, *elsewhere)):
             replies = {}
             for name in ("a", "c"):
                 address = f"{url.replace('0.0.0.0', '127.0.0.1')}/projects/{name}{path}"
                 for holder in ("nobody", "wrong", "stranger"):
-                    reply = http_client.get(address, headers=header(tokens, holder))
+                    reply = http_client.request(method, address, headers=header(tokens, holder))
                     text = re.sub(r'"trace_id":"[^"]*"', "", reply.text).replace(f"/projects/{name}{path}", "")
                     replies[name, holder] = reply.status_code, text.replace(f'"/projects/{name}"', '""')
             for holder in ("nobody", "wrong", "stranger"):
-                assert replies["a", holder] == replies["c", holder], (path, holder)
+                assert replies["a", holder] == replies["c", holder], (method, path, holder)
             assert replies["a", "wrong"][0] == 401 or path == "/webhook"
 
 

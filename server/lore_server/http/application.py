@@ -94,7 +94,8 @@ async def _reported(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # nobody reads it
     if isinstance(error, HTTPException):
-        body = problem(UnknownOperation(f"{request.method} {request.url.path[:200]} is not served here."))
+        address = request.scope["raw_path"].decode("latin-1")[:200]  # the guard removes the name of a known project
+        body = problem(UnknownOperation(f"{request.method} {address} is not served here."))
         return JSONResponse(body, error.status_code, error.headers)
     return JSONResponse(problem(error), 500)
 

@@ -33,7 +33,7 @@ PORTS = {"http": 80, "https": 443}
 LIVE = "/livez"
 WEBHOOK = "/webhook"  # its deliveries are signed
 LIST = "/projects"
-_OWN = re.compile(f"(?:{PROJECT}[^/]+)?(/|{WEBHOOK})")  # the page and the deliveries, of the server or of a project
+_OWN = re.compile(f"(?:{PROJECT}[^/,]+)?/|(?:{PROJECT}[^/]+)?{WEBHOOK}")  # pages and deliveries
 MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
 Headers = Iterable[tuple[bytes, bytes]]
@@ -96,11 +96,12 @@ class Guard:
                 message = {**message, "headers": self._headers(message["status"], message.get("headers", ()))}
             await send(message)
 
+        address = scope["path"]
         if self._site.many:
-            names, path = chosen(scope["path"], self._site.many)
+            names, path = chosen(address, self._site.many)
             PROJECTS.set(names)
             scope = {**scope, "path": path}
-        await (await self._refusal(scope) or self._app)(scope, receive, send_guarded)
+        await (await self._refusal(scope, address) or self._app)(scope, receive, send_guarded)
 
     def _headers(self, status: int, given: Headers) -> list[tuple[bytes, bytes]]:
         """Return the headers of a response, and count it."""
@@ -115,7 +116,7 @@ class Guard:
             headers.append((b"www-authenticate", f'Bearer realm="lore"{more}'.encode()))
         return headers
 
-    async def _refusal(self, scope: Scope) -> JSONResponse | None:
+    async def _refusal(self, scope: Scope, address: str) -> JSONResponse | None:
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         name = _parsed(f"//{host}") if host else None
         if name is None or name.username is not None or (name.hostname or "") not in self._site.hosts:
@@ -127,10 +128,11 @@ class Guard:
         if scope["method"] == "OPTIONS":
             hint = "Call it from outside a browser, without a preflight request."
             return refused(InvalidArgument("Other origins are not allowed.", hint), 405, {"Allow": "GET, POST"})
-        # a browser opens a page without a token; those of projects that do not exist are the same
-        end = _OWN.fullmatch(scope["path"])
-        is_own = end and (self._site.webhook_secret if end[1] == WEBHOOK else _header(scope, b"authorization") is None)
-        is_free = is_own or scope["path"] == LIVE or scope["path"].startswith((ASSETS, METADATA))
+        # a browser opens a page without a token; the whole address decides, so those of unknown projects are the same
+        end = _OWN.fullmatch(address) if scope["path"] != LIST else None
+        takes_deliveries, is_anonymous = self._site.webhook_secret, _header(scope, b"authorization") is None
+        is_own = end and (takes_deliveries if address.endswith(WEBHOOK) else is_anonymous)
+        is_free = is_own or address == LIVE or address.startswith((ASSETS, METADATA))
         try:
             await self._admit(scope, name.hostname)
         except LoreError as error:
