@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 import anyio
@@ -236,6 +236,20 @@ def test_changes_are_logged_with_their_author_and_reads_are_not(url: str, tokens
         ("writer", ["a"], "manage_knowledge_base", "CONFIRMATION_REQUIRED"),
     ]
     assert not any(token in line for line in lines for token in tokens.values())
+
+
+def test_a_stream_ends_when_its_token_is_revoked(url: str, team: Path) -> None:
+    token = run_lore("token", "add", "leaver", "--read", "a", cwd=team).stdout.strip()
+    state = f"{url}/projects/a/page/state"
+    head = {"Authorization": f"Bearer {token}"}
+    with http_client.Client() as client, client.stream("GET", state, headers=head) as reply:
+        lines = reply.iter_lines()
+        assert next(lines) == "event: state"
+        run_lore("token", "revoke", "leaver", cwd=team)
+        rest = list(islice(lines, 40))  # without an end, a stream shows the state every five seconds
+
+    event, data = [line for line in rest if line][-2:]
+    assert (event, json.loads(data.removeprefix("data: "))["code"]) == ("event: problem", "TOKEN_REQUIRED")
 
 
 def test_a_token_with_a_limit_waits_for_the_next_minute(url: str, team: Path) -> None:

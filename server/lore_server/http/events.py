@@ -17,6 +17,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
 from lore_server.contract import EVENTS, Operation
 from lore_server.execution.threads import Calls
+from lore_server.http.guard import RENEW
 from lore_server.replies.problem import problem
 
 HEARTBEAT_SECONDS = 15.0
@@ -37,8 +38,18 @@ class Events(StreamingResponse):
         self._source = source
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._source):
+        async with aclosing(self._source), aclosing(self._while_allowed(scope)) as self.body_iterator:
             await super().__call__(scope, receive, send)
+
+    async def _while_allowed(self, scope: Scope) -> Stream:
+        """Stream until the token is revoked or expires."""
+        async for event in self._source:
+            try:
+                await scope[RENEW]()
+            except LoreError as error:
+                yield event_of("problem", problem(error))
+                return
+            yield event
 
 
 def wants_events(request: Request) -> bool:

@@ -5,6 +5,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
@@ -37,7 +38,7 @@ _OWN = re.compile(f"(?:{PROJECT}[^/,]+)?/|(?:{PROJECT}[^/]+)?{WEBHOOK}")  # page
 MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
 Headers = Iterable[tuple[bytes, bytes]]
-RIGHTS = "lore.access"  # of a request, in its scope
+RIGHTS, RENEW = "lore.access", "lore.renew"  # in the scope of a request: its rights, and what reads them again
 WINDOW_SECONDS = 5.0
 LONGEST_SECONDS = 60
 
@@ -144,8 +145,9 @@ class Guard:
 
         Raises TokenRequired, ProviderUnavailable, LimitReached; Forbidden, also if there is no such project.
         """
-        access = await self._site.access(_header(scope, b"authorization"), name)
-        scope[RIGHTS] = access
+        renew = partial(self._site.access, _header(scope, b"authorization"), name)
+        access = await renew()
+        scope[RIGHTS], scope[RENEW] = access, renew
         ACCESS.set(access)
         CLIENT.set(access.author or (scope.get("client") or ("",))[0])
         if not self._limits.admit(access):
