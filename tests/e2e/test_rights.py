@@ -238,6 +238,16 @@ def test_changes_are_logged_with_their_author_and_reads_are_not(url: str, tokens
     assert not any(token in line for line in lines for token in tokens.values())
 
 
+def test_the_log_of_changes_has_no_secret_that_a_memory_loses(url: str, tokens: dict[str, str]) -> None:
+    secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    memory = {"name": "Ferry", "body": f"It opens with {secret}.", "metadata": {"tags": [secret]}}
+    http_client.post(f"{url}/projects/a/api/memories", json=memory, headers=header(tokens, "server"))
+
+    log = (user_state_folder() / "audit.log").read_text(encoding="utf-8")
+    assert '"body": "It opens with [redacted-' in log
+    assert secret not in log
+
+
 def test_a_stream_ends_when_its_token_is_revoked(url: str, team: Path) -> None:
     token = run_lore("token", "add", "leaver", "--read", "a", cwd=team).stdout.strip()
     state = f"{url}/projects/a/page/state"

@@ -21,6 +21,7 @@ from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_etl.core.extras import missing_packages
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
+from lore_etl.files.redaction import redact
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Call, Calls, noting
 from lore_server.execution.tracing import span, traced
@@ -106,7 +107,7 @@ def audited(call: Call, contract: Contract, site: Site) -> Call:
 
     def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
         def note(outcome: str) -> None:
-            short = {name: value for name, value in arguments.items() if len(str(value)) <= LONGEST_ARGUMENT}
+            short = {name: _recorded(value) for name, value in arguments.items() if len(str(value)) <= LONGEST_ARGUMENT}
             record = {"at": timestamp(), "author": ACCESS.get().author, "projects": site.asked()}
             log.add({**record, "operation": operation, "arguments": short, "outcome": outcome})
 
@@ -114,6 +115,10 @@ def audited(call: Call, contract: Contract, site: Site) -> Call:
             return call(operation, arguments, listener)
 
     return run
+
+
+def _recorded(value: object) -> object:
+    return value if isinstance(value, (int, float)) else redact(str(value))[0]
 
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
