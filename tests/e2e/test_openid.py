@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import anyio
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
 from lore_etl.config.settings import AuthSettings
 from lore_etl.core.errors import ProviderUnavailable
@@ -86,6 +87,9 @@ WRONG: dict[str, Callable[[Provider], str]] = {
     "without a subject": lambda issuer: issuer.token(sub=None),
     "signed by another key": lambda issuer: issuer.token(new_key()),
     "signed by an unknown key": lambda issuer: issuer.token(new_key(), kid="unknown"),
+    "signed by a key of another kind": lambda issuer: jwt.encode(
+        {"iss": issuer.address}, generate_private_key(SECP256R1()), algorithm="ES256", headers={"kid": "first"}
+    ),
     "unsigned": lambda issuer: jwt.encode({"iss": issuer.address, "aud": AUDIENCE, "sub": "x"}, "", algorithm="none"),
     "signed with a shared secret": lambda issuer: jwt.encode(
         {"iss": issuer.address, "aud": AUDIENCE, "sub": "x", "exp": time.time() + 99},

@@ -80,7 +80,7 @@ class Issuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, TypeError):  # PyJWT raises a TypeError for a key of another kind
             return None
         return claims
 
