@@ -7,6 +7,7 @@ import pytest
 from lore_etl.core.errors import UsageError
 from lore_server.http.guard import chosen
 from lore_server.owner.projects import named_apart, read_projects
+from tests.harness.permissions import without_permission
 
 
 def test_projects_of_one_name_are_told_apart_by_their_paths() -> None:
@@ -23,6 +24,27 @@ def test_paths_that_give_the_same_name_in_full_get_different_names() -> None:
 
 def test_a_name_has_no_comma_which_separates_names() -> None:
     assert list(named_apart([Path("/a,b")])) == ["a_b"]
+
+
+def test_names_can_be_in_a_reply_whatever_bytes_the_paths_have() -> None:
+    names = named_apart([Path("/caf\udce9"), Path("/caf\udce8"), Path("/x")])
+
+    assert len(names) == 3
+    assert all(name.encode("utf-8") for name in names)
+
+
+def test_a_folder_that_cannot_be_read_hides_no_project(tmp_path: Path) -> None:
+    for name in ("app/.git", "lost+found/.git"):
+        (tmp_path / name).mkdir(parents=True)
+
+    with without_permission(tmp_path / "lost+found", tmp_path):
+        assert list(read_projects(tmp_path)) == ["app"]
+
+
+def test_a_list_may_name_folders_in_other_encodings_and_of_unknown_users(tmp_path: Path) -> None:
+    (tmp_path / "list").write_bytes(b"caf\xe9\n~nobody-here/app\n")
+
+    assert list(read_projects(tmp_path / "list")) == ["caf?", "app"]
 
 
 def test_a_folder_lists_the_projects_in_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import threading
 import time
 from collections import Counter
@@ -39,13 +40,14 @@ PATIENCE_SECONDS = 2.0  # with an owner of a project that others use: a question
 
 def read_projects(where: Path) -> dict[str, Path]:
     """Return the projects by name: those in a folder, or in a file with a path a line. Raises UsageError."""
-    if where.is_dir():
-        found = [one for one in sorted(where.iterdir()) if any((one / mark).exists() for mark in MARKS)]
+    if where.is_dir():  # unlike Path's, os.path.exists is False in a folder of another user, such as `lost+found`
+        found = [one for one in sorted(where.iterdir()) if any(os.path.exists(one / mark) for mark in MARKS)]  # noqa: PTH110
         roots = [one.resolve() for one in found if not one.is_symlink()]
     else:
         with os_errors_as(UsageError, f"Cannot read the list of projects {where}"):
-            lines = [line.strip() for line in where.read_text(encoding="utf-8").splitlines()]
-        named = (Path(line).expanduser() for line in lines if line and not line.startswith("#"))
+            lines = [line.strip() for line in where.read_text(encoding="utf-8", errors="surrogateescape").splitlines()]
+        # unlike Path's, this expanduser leaves the name of an unknown user as it is
+        named = (Path(os.path.expanduser(line)) for line in lines if line and not line.startswith("#"))  # noqa: PTH111
         roots = list(dict.fromkeys((where.parent / one).resolve() for one in named))
     if not roots:
         marks = ", ".join(MARKS)
@@ -69,8 +71,9 @@ def named_apart(roots: Sequence[Path]) -> dict[str, Path]:
 def _name(root: Path, depth: int) -> str:
     """Return the last parts of a path; a digest is added where even the whole path has another one's name."""
     parts = root.parts[1:]
-    digest = f".{hashlib.sha256(str(root).encode()).hexdigest()[:8]}" if depth > len(parts) else ""
-    return ".".join(parts[-depth:]).replace(",", "_") + digest  # in an address, a comma separates names
+    digest = f".{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}" if depth > len(parts) else ""
+    name = ".".join(parts[-depth:]).encode("utf-8", "replace").decode()  # replies are UTF-8, paths need not be
+    return name.replace(",", "_") + digest  # in an address, a comma separates names
 
 
 class Project:
