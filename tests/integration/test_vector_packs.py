@@ -99,6 +99,11 @@ def flipped(file: Path) -> None:
     file.write_bytes(content)
 
 
+def endless(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/dev/zero")
+
+
 def forged(target: Path) -> None:
     """Replace all vectors by others, with the right hashes."""
     pack, keys = only(target, ".pack"), only(target, ".keys")
@@ -123,6 +128,7 @@ LIES: dict[str, Callable[[Path], object]] = {
     "the list is empty": lambda target: os.truncate(only(target, ".keys"), 0),
     "the pack is gone": lambda target: only(target, ".pack").unlink(),
     "the pack is another object": lambda target: shutil.copy(only(target, ".keys"), only(target, ".pack")),
+    "the pack is a device without an end": lambda target: endless(only(target, ".pack")),
     "the pack is too large": lambda target: os.truncate(only(target, ".pack"), targets.LARGEST_BYTES + 1),
     "the vectors are others, with the right hashes": forged,
 }

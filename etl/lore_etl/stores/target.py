@@ -1,7 +1,7 @@
 """Read and write objects at a target: a folder, or an object store that fsspec knows."""
 
 import hashlib
-import os
+import secrets
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -37,7 +37,7 @@ class Target:
         system, base = self._system
         if (size := int(system.size(f"{base}/{path}") or 0)) > LARGEST_BYTES:
             raise TargetFailed(f"an object of {size:,} bytes")
-        return bytes(system.cat_file(f"{base}/{path}"))
+        return bytes(system.cat_file(f"{base}/{path}", 0, size or LARGEST_BYTES))  # a device has no end
 
     def read_named(self, path: str) -> bytes:
         """Return the content of an object whose name is its hash. Raises TargetFailed if it is not."""
@@ -51,7 +51,7 @@ class Target:
         place = f"{base}/{path}"
         system.makedirs(place.rpartition("/")[0], exist_ok=True)
         is_local = "file" in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,))
-        temporary = f"{place}.{os.getpid()}.tmp" if is_local else place
+        temporary = f"{place}.{secrets.token_hex(8)}.tmp" if is_local else place
         system.pipe_file(temporary, content)
         if is_local:  # object stores show an object when it is complete
             system.mv(temporary, place)
