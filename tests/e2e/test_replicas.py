@@ -16,11 +16,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lore_etl.config.project import user_state_folder
-from lore_etl.config.settings import Settings
+from lore_etl.config.settings import PublishedSettings, Settings
+from lore_etl.core.progress import NOBODY
 from lore_etl.index import Index
 from lore_etl.pipeline.publish import publish
 from lore_etl.pipeline.sync import sync
+from lore_server.contract import load_contract
 from lore_server.http.access import NamedTokens
+from lore_server.owner.replica import Replica
 from tests.harness import http_client
 from tests.harness.evaluation import commit, git
 from tests.harness.interfaces import serving
@@ -117,6 +120,20 @@ def test_a_replica_names_its_snapshot_and_serves_only_reading(tmp_path: Path) ->
         (origin.target / "branches/main").write_bytes(b"x" * 200)  # a damaged one is refused
         looked = time.monotonic()
         wait_until(lambda: time.monotonic() > looked + 5 and ready(url)["commit"] == third)
+
+
+def test_a_snapshot_that_ends_while_it_is_served_is_no_longer_called_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = PublishedSettings(target=str(Origin(tmp_path).target), keys=[public()])
+    with closing(Replica(Settings(published=published), load_contract(), "main", tmp_path / "served")) as replica:
+        before = replica.call("query_documents", {"query": "ferry"}, NOBODY)
+        end = replica.published.expires
+        monkeypatch.setattr(time, "time", lambda: end + 1)  # the target withholds the newer ones
+        after = replica.call("query_documents", {"query": "ferry"}, NOBODY)
+
+    assert (before["freshness"]["state"], after["freshness"]["state"]) == ("fresh", "stale")
+    assert after["results"]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ A call runs in one snapshot. A new one is verified and warmed first; the old one
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -91,7 +92,10 @@ class Replica:
         if not self._contract[operation].is_replicated:
             raise Forbidden(f"A replica does not serve {operation}.", "Ask the server of the project itself.")
         with self.hold() as app:
-            return app.call(operation, arguments, listener)
+            reply = app.call(operation, arguments, listener)
+        if self.published.expires < time.time() and "freshness" in reply:
+            reply["freshness"]["state"] = "stale"  # the target may have withheld the newer ones
+        return reply
 
     def close(self) -> None:
         self._served.close()
