@@ -111,11 +111,15 @@ def test_a_clone_fetches_the_published_index_of_its_commit(tmp_path: Path) -> No
     git(root, "clone", "--quiet", str(root), str(clone))
 
     refused = run_lore("publish", str(target), cwd=root)
+    in_binary = write_project(tmp_path, {"key.der": b"\x30\x2e\xde\xe9"}) / "key.der"
+    unreadable = run_lore("publish", str(target), "--key", str(in_binary), cwd=root)
     sent = json.loads(run_lore("publish", str(target), "--key", str(key), "--json", cwd=root).stdout)
     unknown = run_lore("fetch", str(target), cwd=clone)
     taken = json.loads(run_lore("fetch", str(target), "--accept", public(), "--json", cwd=clone).stdout)
 
-    assert (refused.returncode, unknown.returncode) == (2, 2)
+    assert (refused.returncode, unreadable.returncode, unknown.returncode) == (2, 2, 2)
+    assert "No key is given." in refused.stderr
+    assert "not a private key in PEM" in unreadable.stderr
     assert "not signed by a key that you accept" in unknown.stderr
     assert (sent["branch"], sent["commit"]) == ("main", taken["commit"])
     assert (taken["unchanged"], taken["embedded"], taken["created"]) == (1, 0, 0)
@@ -125,6 +129,12 @@ def test_a_clone_fetches_the_published_index_of_its_commit(tmp_path: Path) -> No
         private_text = run_lore("publish", str(target), "--key", str(key), cwd=root)
         assert (private_text.returncode, name in private_text.stderr) == (2, True)
         git(root, "stash", "--include-untracked")
+
+
+def test_a_server_of_projects_and_of_a_replica_is_refused(tmp_path: Path) -> None:
+    done = run_lore("serve", "--projects", str(tmp_path), "--replica", "main", "--port", "0", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "--replica and --projects exclude each other.")
 
 
 @pytest.mark.requirement("NEO-032")

@@ -40,7 +40,9 @@ def publish(
 
     place = Target(target_of(session, target), "`lore publish`")
     with os_errors_as(UsageError, f"Cannot read {key}"):
-        secret = key.read_text(encoding="utf-8") if key else os.environ.get(KEY, "")
+        secret = key.read_text(encoding="utf-8", errors="replace") if key else os.environ.get(KEY)
+    if not secret:
+        raise UsageError("No key is given.", f"Give --key, or put the private key into {KEY}.")
     name = branch or head(session.root).branch
     if not name:
         raise InvalidArgument("HEAD is not on a branch.", "Give --branch.")

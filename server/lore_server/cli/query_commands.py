@@ -236,6 +236,8 @@ def serve(
     from lore_server.cli.serve import serve_http, serve_projects, serve_replica
 
     chosen = _chosen(toolsets)
+    if replica is not None and projects is not None:
+        raise UsageError("--replica and --projects exclude each other.", "Start a server for each.")
     if replica is not None:
         serve_replica(session, replica, host, port, chosen)
     elif projects is not None:
