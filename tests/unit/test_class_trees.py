@@ -252,6 +252,11 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "Shown.swift": "protocol Shown {}\nprotocol Sent {}\nextension String: Shown {}\nextension Int {}\n",
         "Sent.swift": "extension String: Sent {}\nextension Shop.Cart: Sent {}\nstruct Shop { struct Cart {} }\n",
     }, "Sent, Shop, Shop.Cart < Sent, Shown, String < Shown Sent"),
+    "a name from the root is not looked up in the namespace": ({
+        "E.php": "<?php\nnamespace N;\nclass E extends \\E {}\nclass F extends \\N\\E {}\nclass G extends \\M\\E {}\n",
+        "a.h": "namespace n {\nclass H : ::n::K {};\nclass K : ::K {};\n}\n", "k.h": "class K {};\n",
+        "b.rb": "module P\n  class Q; end\n  class R < ::Q; end\nend\nclass Q; end\n",
+    }, "K, N.E < E, N.F < N.E, N.G < M.E, P, P.Q, P.R < Q, Q, n.H < n.K, n.K < K"),
     "a class within a function is in the tree and finds its neighbours": ({
         "a/A.java": "package a;\nclass A extends B { void f() { class C extends D {} class E extends C {} } }\n",
         "a/D.java": "package a;\nclass D {}\n",

@@ -225,6 +225,7 @@ def test_code_that_a_grammar_does_not_know_is_found_in_linear_time(language: Cod
     assert len(readable) == len(text)
 
 
+        ("a.php", "<?php\nclass A extends \\A implements \\B\\C { use \\D; }", {"A": (".A", ".B.C", ".D")}),
 @pytest.mark.parametrize("name", ["A.vue", "A.svelte"])
 def test_the_script_of_a_component_is_parsed_and_the_rest_is_kept(name: str) -> None:
     text = f"""<template>

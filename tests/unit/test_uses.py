@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         {
             "Boat.php": "<?php\nnamespace A;\nclass Boat {}\nfunction sail() {}\n",
             "User.php": "<?php\nnamespace B;\nuse A\\Boat;\n"
-            "class User { function f(?Boat $b) { new Boat(); \\A\\sail(); } }\n",
+            "class User { function f(?Boat $b) { new Boat(); \\A\\sail(); new \\User(); } }\n",
         },
         {"A.Boat": (3, 3), "Boat.php:sail": (1, 4)},
     ),

@@ -41,6 +41,7 @@ _BASE = re.compile(r"[\w.$]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 
+_ABSOLUTE = re.compile(r"(?:(?:global)?::|\\)(?=\w)")
 class NotParsed(Exception):
     """The error for a file that becomes plain text; its message is the warning, if there is one."""
 
@@ -147,7 +148,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     for start, end, line, name in sorted(uses, key=lambda use: (use[0], -use[1])):
         if end > last and (start, end) not in names and line not in importing:
             last = end
-            found.uses.append((cleaned(name), line))
+            found.uses.append((_referred(name, cleaned), line))
     return found
 
 
@@ -165,7 +166,13 @@ def cleaned(name: str) -> str:
 def _cleaned_name(name: str) -> str:
     """Return the name of a definition as `cleaned` does, but leave operators, and names such as `empty?`, unchanged."""
     operator = _OPERATOR.fullmatch(name[: 4 * MAX_NAME])
-    return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
+    return ".".join(filter(None, (cleaned(operator[1]), operator[2])))[:MAX_NAME] if operator else cleaned(name)
+
+
+def _referred(name: str, clean: Callable[[str], str]) -> str:
+    """Return the name of another definition, with a dot before one that begins at the root, such as `\\A` and `::A`."""
+    root = _ABSOLUTE.match(name)
+    return f".{clean(name[root.end() :])}" if root else clean(name)
 
 
 def _spelled(name: str) -> str:
@@ -330,7 +337,7 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
         while around and around[-1].end <= base.start:
             around.pop()
         holder = next((item for item in reversed(around) if item.end > base.start), None)
-        name = clean(base.text)
+        name = _referred(base.text, clean)
         if holder is None or not holder.is_container or any(first <= base.start < end for first, end in holder.doubts):
             continue
         if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and (id(holder), name) not in seen:

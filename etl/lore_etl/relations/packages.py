@@ -185,7 +185,7 @@ class Packages:
     def _outside(self, path: str, base: str) -> str:
         file = self._facts[path]
         first, _, rest = base.partition(".")
-        full = _joined(file.imports[first][0], rest) if first in file.imports else base
+        full = _joined(file.imports[first][0], rest) if first in file.imports else base.removeprefix(".")
         return f"{file.family}:{full}" if full in self._declared else full
 
     def _find(self, path: str, scope: str, name: str, seen: set[tuple[str, str]] | None = None) -> _Class | None:
@@ -218,6 +218,9 @@ class Packages:
         """Yield the places where a name is looked up, nearest first; for an imported name, only its origin."""
         file, package = self._facts[path], self._package[path]
         first, _, rest = name.partition(".")
+        if not first:  # it begins at the root
+            yield from self._absolute(path, rest)
+            return
         if first in file.imports:
             full = _joined(file.imports[first][0], rest)
             yield from self._absolute(path, full)
