@@ -129,12 +129,28 @@ def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) 
          {"A": ("QObject",)}),
         ("a.h", "FOO_BEGIN_NAMESPACE\n\nclass A : public B {\n  void f() FOO_OVERRIDE;\n  EVENT_TABLE()\n};",
          {"A": ("B",)}),
+        ("a.h", "FOO_NAMESPACE_BEGIN\n\n/// A.\ntemplate<typename T>\nclass A : public ::ns::B<T> {\n  FOO_PRIVATE:\n"
+         "  int x;\n};\nFOO_NAMESPACE_END", {"A": (".ns.B",)}),
+        ("a.h", "class A : public B {\n  A() ACQUIRE(m) : x(1) {}\n  void f() EXCLUSIVE_LOCKS_REQUIRED(m);\n"
+         "  int x GUARDED_BY(m) = 0;\n};", {"A": ("B",)}),
+        ("a.cc", "class A {\n  A(int x)\n      :\n#if !defined(NDEBUG)\n        y_(x),\n#endif  // NDEBUG\n"
+         "        x_(x) {}\n};\nclass C : B {};", {"A": (), "C": ("B",)}),
+        ("a.h", "template<typename T>\n#if FOO\n  constexpr\n#endif\nT f() { return 1; }\nclass A : B {};",
+         {"A": ("B",)}),
         ("a.h", "class A {\n  struct : B { int x; } b;\n  static int f() { struct C : D {}; }\n};",
          {"A": (), "A.f.C": ("D",)}),
         ("a.cc", "int A::f() {\n  class C : public D {};\n  return 1;\n}", {"A": (), "A.f.C": ("D",)}),
         ("a.h", "struct A : std::bool_constant<x && y> {};\nstruct B : bool_constant < C::x && y <= z > {};",
          {"A": ("std.bool_constant",), "B": ()}),
         ("A.cs", "class A : B, I\n#if ASYNC\n    , IAsync\n#endif\n{\n    int x;\n}", {"A": ("B", "I", "IAsync")}),
+        ("A.cs", "interface A {\n#if X\n    [F]\n#endif\n    A G()\n#if X\n        => new B()\n"
+         "            .G()\n#endif\n    ;\n"
+         "    A H()\n#if X\n    {\n        return this;\n    }\n#else\n        ;\n#endif\n}\nclass C : A {}",
+         {"A": (), "C": ("A",)}),
+        ("A.cs", "class A : B\n{\n    A(\n        int x,\n#if X\n        int y,\n#endif\n        int z) { }\n"
+         "#if X\n    public void F(int x)\n#else\n    public void F()\n#endif\n    {\n    }\n"
+         "    C[] c = {\n        D,\n#if X\n        E, F\n#endif\n    };\n}", {"A": ("B",)}),
+        ("A.cs", "class A : global::B.C, I {}", {"A": (".B.C", "I")}),
         ("A.swift", "final class A: B, @unchecked Sendable where T: C {}", {"A": ("B", "Sendable")}),
         ("A.swift", "protocol A: B, ~Copyable {}\nstruct C: ~Copyable {}", {"A": ("B",), "C": ()}),
         ("A.swift", "class A: B {\n  func f(x: X) {\n    switch x {\n    #if os(iOS)\n    case .a: break\n    #endif\n"
@@ -158,6 +174,8 @@ def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) 
         ("A.kt", "interface A : @V B, @W(1) C<D>\nclass E {\n  companion object : F() { }\n}\n"
          "class G {\n  companion object H : I\n}", {"A": ("B", "C"), "E": (), "G": (), "G.H": ("I",)}),
         ("A.kt", "class A { fun f() { class C : D() } }", {"A": (), "A.f.C": ("D",)}),
+        ("A.kt", "@Target(CLASS)\nannotation class A\n\nactual class C\ninternal actual constructor(\n  val x: Int,\n"
+         ") : B()", {"A": (), "C": ("B",)}),
         ("A.java", "class A { void f() { class C extends D<E> implements F {} } }", {"A": (), "A.f.C": ("D", "F")}),
         ("a.rb", "A = Class.new(B::C)\nD = Class.new(E) do\n  include F\nend\nG = Class.new { }",
          {"A": ("B.C",), "D": ("E", "F"), "G": ()}),
@@ -177,6 +195,7 @@ def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) 
          {"A": ("String.Chars",)}),
         ("a.ex", "defimpl A, for: [B, C.D, __MODULE__.E] do\n  use F\nend", {"B": ("A",), "C.D": ("A",)}),
         ("a.ex", "defmodule A do\n  defmodule unquote(b) do\n    use C\n  end\nend", {"A": ()}),
+        ("a.php", "<?php\nclass A extends \\A implements \\B\\C { use \\D; }", {"A": (".A", ".B.C", ".D")}),
         ("a.php", "<?php\nclass A extends B { function f() { return new class extends C implements D { use T; }; } }",
          {"A": ("B",)}),
     ],
@@ -225,7 +244,6 @@ def test_code_that_a_grammar_does_not_know_is_found_in_linear_time(language: Cod
     assert len(readable) == len(text)
 
 
-        ("a.php", "<?php\nclass A extends \\A implements \\B\\C { use \\D; }", {"A": (".A", ".B.C", ".D")}),
 @pytest.mark.parametrize("name", ["A.vue", "A.svelte"])
 def test_the_script_of_a_component_is_parsed_and_the_rest_is_kept(name: str) -> None:
     text = f"""<template>

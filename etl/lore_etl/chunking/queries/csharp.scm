@@ -1,7 +1,13 @@
 ;; language: C#
 ;; files: .cs
 ;; grammar: tree_sitter_c_sharp.language
-;; unknown: ^[ \t]*#if\b[^\n]*(?=\n\s{0,99},)|^[ \t]*#endif\b[^\n]*(?=\n\s{0,99}(?:[{)]|where\b))
+;; unknown: ^[ \t]*#if\b[^\n]*\n(?:[ \t]*\[[^\n]{0,300}\][ \t]*\n){1,9}[ \t]*#endif\b[^\n]*
+;; unknown: (?<=,\n)[ \t]*#if\b[^\n]*\n(?![ \t]*#)[^\n]{0,300}[^\n,;{}]\n[ \t]*#endif\b[^\n]*(?=\n\s{0,99}\})
+;; unknown: (?<=[(,]\n)[ \t]*#(?:if|elif|else|endif)\b[^\n]*
+;; unknown: ^[ \t]*#if\b[^\n]*(?=\n\s{0,99}(?:=>|[{.,?:)|&]|or\b|and\b))
+;; unknown: ^[ \t]*#else\b[^\n]*\n\s{0,99}(?:;|=>[^\n]{0,300};)[ \t]*\n[ \t]*#endif\b[^\n]*
+;; unknown: ^[ \t]*#endif\b[^\n]*(?=\n\s{0,99}(?:=>|[;{.,?)|&]|where\b))
+;; unknown: ^[ \t]*#if\b[^\n]*\n(?:[^\n#]{0,300}[)\]][ \t]*\n){1,4}[ \t]*#else\b[^\n]*(?=\n(?:[^\n#]{0,300}[)\]][ \t]*\n){1,4}[ \t]*#endif\b[^\n]*\n\s{0,99}(?:\{|=>))
 
 (using_directive) @import
 (using_directive name: (_) @alias [(identifier) (qualified_name)] @path) @import

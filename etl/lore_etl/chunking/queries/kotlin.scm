@@ -2,6 +2,7 @@
 ;; files: .kt .kts
 ;; grammar: tree_sitter_kotlin.language
 ;; family: jvm
+;; unknown: ^[ \t]*annotation(?= class\b)|\bactual(?= constructor\b)
 ;; unknown: (?<=[:,] )@[\w.]{1,99}(?:\([^()\n]{0,99}\))?(?=\s{1,9}[A-Z])
 
 (package_header (_) @name) @package
