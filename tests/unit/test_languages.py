@@ -116,6 +116,36 @@ def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) 
 
 
 @pytest.mark.parametrize(
+    ("path", "text", "members"),
+    [
+        ("A.java", "class A { I i = new I() { int y; public void f() {} };\nint g;\n}", "i g"),
+        ("A.java", "record A(int x, String y) { int f() {} }", "x y f"),
+        ("A.java", "enum A { B { void f() {} }; abstract void g(); }", "B g"),
+        ("A.kt", "class A {\n  val x = object : B {\n    fun f() {}\n  }\n  fun g() {}\n}", "x g"),
+        ("A.scala", "class A { val x = new B { def f = 1 }; def g = 2 }", "x g"),
+        ("A.cs", "record A(int X) { int Y; }", "X Y"),
+        ("a.js", "class A { x = class { f() {} }; g() {} }", "x g"),
+        ("a.ts", "class A { x = class { f() {} }; constructor(private y: Y, z: Z, readonly w = 1) {} }",
+         "x constructor y w"),
+        ("a.ts", "export enum A { X, Y = 2, 'z-z', 'w' = 3 }", "X Y z-z w"),
+        ("a.php", "<?php\nclass A { function __construct(private int $x, int $y) {} }", "__construct x"),
+        ("a.h", "struct A { bool operator()(int); int operator[](int i) { return i; }\n  char *(*f)(void*); };",
+         "operator() operator[] f"),
+        ("a.h", "class A {\n  int x GUARDED_BY(m);\n  void f() LOCKS_EXCLUDED(m) {}\n};", "x f"),
+        ("a.rb", "class A < Thor\n  desc 'install NAME', 'x'\n  def [](x); end\n  def []=(x, y); end\nend", "[] []="),
+    ],
+)  # fmt: skip
+def test_the_members_of_a_class_are_its_own_and_have_their_names(path: str, text: str, members: str) -> None:
+    assert [one.name for one in facts_of(path, text + "\n").members["A"]] == members.split()
+
+
+def test_a_task_of_rake_has_the_name_before_those_that_it_needs() -> None:
+    chunks = chunks_in("Rakefile", "namespace :db do\n  task :run => :load do\n  end\nend\n")
+
+    assert symbols(chunks) == [("db", "run")]
+
+
+@pytest.mark.parametrize(
     ("name", "head", "expected"),
     [
         ("a.h", "class FOO_EXPORT A final : public B {\n  int x;\n};", {"A": ("B",)}),

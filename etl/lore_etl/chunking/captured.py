@@ -26,22 +26,25 @@ MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
 CONTAINERS = CLASS_KINDS | KEYED_KINDS | {"suite"}
 SPACES = frozenset({"scope", "namespace"})  # names in a namespace begin with its own
-FIELDS = frozenset("variable global attribute config signature declaration".split())  # they contain no definitions
-_UNNAMED = CLASS_KINDS | {"anonymous"}
+# they contain no definitions
+FIELDS = frozenset("variable global attribute promoted config signature declaration".split())
+_UNNAMED = CLASS_KINDS | {"anonymous", "literal"}
 EXTENSIONS = frozenset({"impl", "extension"})  # they add to a class defined elsewhere
-LOCAL = frozenset({"function", "method"})  # their inner classes do not become chunks
+LOCAL = frozenset({"function", "method", "literal"})  # their inner classes do not become chunks
 TITLED = frozenset({"test", "suite", "config"})  # their names are texts
 _HELPERS = frozenset(
     "name owner alias path all prefix base implements asserted of parameters result partial doc import package group"
-    " start end anonymous receiver inside".split()
+    " start end anonymous literal receiver inside".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+|\w+[?!])`?(?:\[.*)?", re.DOTALL)
+_OPERATOR = re.compile(
+    r"((?:\w+(?:\.|::))*)`?([!#%&*+\-/:<=>?@\\^|~]+|\w+[?!]|\[\]=?|operator ?(?:\(\)|\[\]))`?(?:\[.*)?", re.DOTALL
+)
 _BASE = re.compile(r"[\w.$]+")
+_ABSOLUTE = re.compile(r"(?:(?:global)?::|\\)(?=\w)")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 
-_ABSOLUTE = re.compile(r"(?:(?:global)?::|\\)(?=\w)")
 class NotParsed(Exception):
     """The error for a file that becomes plain text; its message is the warning, if there is one."""
 
@@ -265,6 +268,8 @@ def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) ->
         if "parameters" in match:
             item.signature = match["parameters"][0].text, match["result"][0].text if "result" in match else ""
         yield item
+    for mark in (mark for match in matches for mark in match.get("literal", ())):
+        yield Item("literal", mark.start, mark.end, mark.lines, [])
 
 
 def _title(text: str) -> str:
@@ -278,9 +283,14 @@ def _nest(items: list[Item], found: Captured) -> None:
         while around and around[-1].end <= item.start:
             around.pop()
         above = around[-1] if around else None
+        if item.kind == "promoted":  # a parameter of a constructor, which is a field of its class
+            item.kind, above = "attribute", around[-2] if len(around) > 1 else None
         if item.kind not in FIELDS:
             around.append(item)
-        if above is not None and item.kind == "global":  # of the same statement
+        if item.kind == "literal":
+            outer = above or item
+            item.name, item.depth, item.spaces = outer.name, outer.depth, outer.spaces
+        elif above is not None and item.kind == "global":  # of the same statement
             around[0].names += item.names
         elif above is None or ((above.is_container or above.kind in SPACES) and above.name):
             _place(item, above, found)

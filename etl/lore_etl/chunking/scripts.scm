@@ -89,7 +89,7 @@
 (class_body (field_definition property: (_) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @method)
 (class_body (field_definition property: (_) @name) @attribute)
-(class_body (field_definition value: (class) @anonymous))
+(class_body (field_definition value: (class) @literal))
 (class_heritage [(identifier) (member_expression)] @base)
 
 ;; part
@@ -110,7 +110,10 @@
 (class_body (public_field_definition name: (_) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @method)
 (class_body (public_field_definition name: (_) @name) @attribute)
-(class_body (public_field_definition value: (class) @anonymous))
+(class_body (public_field_definition value: (class) @literal))
+(class_body (method_definition (formal_parameters (_ [(accessibility_modifier) (override_modifier) "readonly"] (identifier) @name) @promoted)))
+(enum_body [(property_identifier) @name (string (string_fragment) @name)] @attribute)
+(enum_body (enum_assignment name: [(property_identifier) @name (string (string_fragment) @name)]) @attribute)
 
 (program (import_statement (import_require_clause)) @imports)
 (program (export_statement "=" (identifier) @main))

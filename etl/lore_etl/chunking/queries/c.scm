@@ -27,6 +27,7 @@
 (field_declaration declarator: (_ declarator: (field_identifier) @name)) @variable
 (field_declaration declarator: (_ (_ (field_identifier) @name))) @variable
 (field_declaration declarator: (_ (_ (_ (field_identifier) @name)))) @variable
+(field_declaration declarator: (_ (_ (_ (_ (field_identifier) @name))))) @variable
 (declaration declarator: (identifier) @name) @variable
 (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable
 (declaration declarator: (init_declarator declarator: (_ declarator: (identifier) @name))) @variable

@@ -27,6 +27,9 @@
 (record_declaration name: (_) @name) @class
 (enum_declaration name: (_) @name) @enum
 (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base)
+([(class_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+  (record_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+  (struct_declaration (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))])
 (base_list (primary_constructor_base_type type: (_) @base))
 
 (method_declaration name: (_) @name) @method
@@ -39,6 +42,7 @@
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
 (event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
 (enum_member_declaration name: (_) @name) @variable
+(record_declaration (parameter_list (parameter name: (_) @name) @variable))
 
 ;; uses
 (_ type: [(identifier) (qualified_name)] @use)

@@ -17,6 +17,7 @@
 (superclass (_) @base)
 (super_interfaces (type_list (_) @base @implements))
 (extends_interfaces (type_list (_) @base))
+[(object_creation_expression (class_body) @literal) (enum_constant body: (_) @literal)]
 
 (method_declaration name: (_) @name) @method
 (constructor_declaration name: (_) @name) @method
@@ -25,6 +26,7 @@
 (field_declaration declarator: (variable_declarator name: (_) @name)) @variable
 (constant_declaration declarator: (variable_declarator name: (_) @name)) @variable
 (enum_constant name: (_) @name) @variable
+(record_declaration (formal_parameters (formal_parameter name: (_) @name) @variable))
 
 ;; uses
 [(type_identifier) (scoped_type_identifier)] @use

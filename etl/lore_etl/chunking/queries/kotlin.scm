@@ -22,7 +22,8 @@
 (delegation_specifier (user_type) @base)
 (delegation_specifier (constructor_invocation (user_type) @base))
 (delegation_specifier (explicit_delegation (user_type) @base))
-[(object_literal) (companion_object !name)] @anonymous
+(companion_object !name) @anonymous
+(object_literal) @literal
 
 (function_declaration name: (_) @name) @function
 (type_alias type: (_) @name) @type

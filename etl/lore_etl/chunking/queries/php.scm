@@ -16,13 +16,13 @@
 (base_clause [(name) (qualified_name)] @base)
 (class_interface_clause [(name) (qualified_name)] @base @implements)
 (use_declaration [(name) (qualified_name)] @base @implements)
-(anonymous_class) @anonymous
+(anonymous_class) @literal
 
 (method_declaration name: (_) @name) @method
 (function_definition name: (_) @name) @function
 (const_declaration (const_element . (name) @name)) @variable
 (property_declaration (property_element name: (_) @name)) @variable
-(property_promotion_parameter name: (_) @name) @variable
+(property_promotion_parameter name: (_) @name) @promoted
 (enum_case name: (_) @name) @variable
 (function_call_expression function: (name) @_define arguments: (arguments . (argument (string) @name))
   (#eq? @_define "define")) @variable

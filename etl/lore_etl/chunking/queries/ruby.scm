@@ -24,8 +24,9 @@
 (singleton_method name: (_) @name) @method
 (call method: (identifier) @_test arguments: (argument_list . (string (string_content) @name)) block: (_)
   (#any-of? @_test "it" "specify" "test" "scenario")) @test
-(call method: (identifier) @_task arguments: (argument_list . [(simple_symbol) (string) (pair key: (_))] @name)
-  (#any-of? @_task "task" "desc" "namespace")) @variable
+([(program (call method: (identifier) @_task arguments: (argument_list . [(simple_symbol) @name (string) @name (pair key: (_) @name)])) @variable)
+  (do_block (body_statement (call method: (identifier) @_task arguments: (argument_list . [(simple_symbol) @name (string) @name (pair key: (_) @name)])) @variable))]
+  (#any-of? @_task "task" "desc" "namespace"))
 (call method: (identifier) @_attribute arguments: (argument_list (simple_symbol) @name)
   (#match? @_attribute "^(attr_(reader|writer|accessor)|alias_method|delegate|scope|has_many|has_one|belongs_to)$")) @variable
 (assignment left: [(constant) (scope_resolution)] @name) @variable

@@ -19,7 +19,8 @@
 (package_object name: (_) @name) @object
 (enum_definition name: (_) @name) @enum
 (extends_clause [(type_identifier) (generic_type) (stable_type_identifier) (projected_type)] @base)
-[(simple_enum_case) (full_enum_case) (instance_expression)] @anonymous
+[(simple_enum_case) (full_enum_case)] @anonymous
+(instance_expression) @literal
 
 (function_definition name: (_) @name) @function
 (function_declaration name: (_) @name) @function
