@@ -20,6 +20,8 @@ TREE = Hierarchy(
         ClassNode("Buoyant", (), "sea/buoyant.rs", (1, 2)),
         ClassNode("sea.Yacht", ("lake.Boat", "Buoyant", "Sold"), "sea/yacht.ts", (3, 9), ("Buoyant", "Sold")),
         ClassNode("sea.Raft", ("Buoyant",), "sea/raft.rs", (3, 9), ("Buoyant",)),
+        ClassNode("Towing", (), "sea/towing.php", (1, 2)),
+        ClassNode("sea.Tug", ("Sold", "Towing"), "sea/tug.php", (3, 9), ("Sold", "Towing"), mixins=("Towing",)),
         ClassNode("sea.Large", ("sea.Floating",), "sea/sea.go", (3, 4)),
         ClassNode("Neo.form.field.Base", (), "src/form/field/Base.mjs", (1, 9)),
         ClassNode("Neo.form.field.Text", ("Neo.form.field.Base",), "src/form/field/Text.mjs", (1, 9)),
@@ -89,6 +91,8 @@ ANSWERS = {
         "base class of sea::Yacht",
     ],
     "`Raft` implements `Buoyant` {1}.": ["What does Raft extend?", "What is the base class of Raft?"],
+    "`Tug` implements `Sold` and mixes in `Towing` {1}.": ["What does Tug extend?"],
+    "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": ["What implements Towing?"],
     "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [
         "who uses shop.Store?",
         "Which files import shop.Store",

@@ -33,8 +33,8 @@ EXTENSIONS = frozenset({"impl", "extension"})  # they add to a class defined els
 LOCAL = frozenset({"function", "method", "literal"})  # their inner classes do not become chunks
 TITLED = frozenset({"test", "suite", "config"})  # their names are texts
 _HELPERS = frozenset(
-    "name owner alias path all prefix base implements asserted of parameters result partial doc import package group"
-    " start end anonymous literal receiver inside".split()
+    "name owner alias path all prefix base implements mixin asserted of parameters result partial doc import package"
+    " group start end anonymous literal receiver inside".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _OPERATOR = re.compile(
@@ -85,6 +85,7 @@ class Item:
     inner: list[Item] = field(default_factory=list)
     bases: list[str] = field(default_factory=list)
     implements: list[str] = field(default_factory=list)
+    mixins: list[str] = field(default_factory=list)
     signature: tuple[str, str] | None = None
     doubts: Sequence[Span] = ()
 
@@ -328,6 +329,7 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
     bases += [mark for match in matches for mark in match.get("receiver", ())]
     bases.sort()
     interfaces = {mark for match in matches for mark in match.get("implements", ())}
+    mixed = {mark for match in matches for mark in match.get("mixin", ())}
     # nodes with bases but no name in the class tree, such as anonymous classes
     unnamed = {
         mark
@@ -355,6 +357,8 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
             holder.bases.append(name)
             if base in interfaces:
                 holder.implements.append(name)
+            if base in mixed:
+                holder.mixins.append(name)
 
 
 def _all(items: list[Item]) -> Iterator[Item]:

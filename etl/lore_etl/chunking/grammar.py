@@ -130,10 +130,13 @@ def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
     own = [item for item in same if item.kind != "object"] or same
     bases = dict.fromkeys(base for item in own for base in item.bases)
     implements = dict.fromkeys(base for item in own for base in item.implements)
+    mixins = tuple(dict.fromkeys(base for item in own for base in item.mixins))
     for name in own[0].classes:
         full = ".".join(filter(None, (package, *own[0].spaces, name)))
         is_interface = all(item.kind in _INTERFACES for item in own)
-        yield ClassDefinition(name, own[0].lines, tuple(bases), full, own[0].part, tuple(implements), is_interface)
+        yield ClassDefinition(
+            name, own[0].lines, tuple(bases), full, own[0].part, tuple(implements), is_interface, mixins
+        )
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:

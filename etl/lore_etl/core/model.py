@@ -144,7 +144,8 @@ class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
     `full_name` is set if the file gives it a project-wide name. `part` is `partial` for one of several definitions,
-    `extension` for additions to another class. `implements` are marked interfaces, which are also bases except in Go.
+    `extension` for additions to another class. `implements` are marked interfaces, which are also bases except in Go,
+    and those of them in `mixins` bring members.
     """
 
     name: str
@@ -154,11 +155,12 @@ class ClassDefinition:
     part: str = ""
     implements: tuple[str, ...] = ()
     is_interface: bool = False
+    mixins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClassNode:
-    """A class: its project-wide name, bases, file, lines, known interfaces, and parts, each a file and a name there."""
+    """A class: its name, bases, file, lines, known interfaces, parts (a file and a name there), interfaces mixed in."""
 
     name: str
     bases: tuple[str, ...]
@@ -166,6 +168,7 @@ class ClassNode:
     lines: tuple[int, int] | None
     implements: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    mixins: tuple[str, ...] = ()
 
     @property
     def parent(self) -> str | None:
@@ -177,7 +180,11 @@ class ClassNode:
         """Return the class as in `class-hierarchy.json` and in replies."""
         lines = list(self.lines) if self.lines else None
         record = {"class": self.name, "parent": self.parent, "bases": list(self.bases), "source": self.source}
-        return {**record, "lines": lines, **({"implements": list(self.implements)} if self.implements else {})}
+        interfaces = {"implements": list(self.implements), "mixins": list(self.mixins)}
+        return {**record, "lines": lines, **{key: some for key, some in interfaces.items() if some}}
+
+    def verb_of(self, base: str) -> str:
+        return "mixes in" if base in self.mixins else "implements" if base in self.implements else "extends"
 
 
 class Member(NamedTuple):

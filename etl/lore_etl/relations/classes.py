@@ -20,13 +20,6 @@ from lore_etl.relations.packages import Packages, ScriptModules
 MAX_DEPTH = 64
 _DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
-MIXING = (".rb", ".php", ".dart")  # files of languages in which the interfaces of a class may be mixins with members
-
-
-def verbs_of(source: str | None) -> tuple[str, str]:
-    """Return the words for a class that implements another one, and for the other one."""
-    is_mixing = str(source).endswith(MIXING)
-    return ("implements or mixes in", "implemented or mixed in") if is_mixing else ("implements", "implemented")
 
 
 class Hierarchy:
@@ -68,6 +61,11 @@ class Hierarchy:
 
     def children(self, name: str) -> list[str]:
         return sorted(self._children.get(name, ()))
+
+    def implementers(self, name: str) -> tuple[str, list[ClassNode]]:
+        """Return the classes that implement this one, and the word for what they do with it."""
+        found = [node for node in map(self.nodes.__getitem__, self.children(name)) if name in node.implements]
+        return "mixed in" if any(name in node.mixins for node in found) else "implemented", found
 
     def named(self, name: str) -> list[str]:
         """Return the full names that a user's input means: the exact one, else those with this ending in any case.

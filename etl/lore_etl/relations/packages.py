@@ -99,9 +99,11 @@ class Packages:
             bases = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].bases))
             bases.pop(name, None)
             implements = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].implements))
+            mixins = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].mixins))
             places = dict.fromkeys((path, class_.name) for path, class_ in some)
             path, first = some[0]
-            yield ClassNode(name, tuple(bases), path, first.lines, tuple(implements), tuple(places))
+            found = tuple(bases), path, first.lines, tuple(implements), tuple(places), tuple(mixins)
+            yield ClassNode(name, *found)
 
     def interfaces(self) -> set[str]:
         return {name for found, name in self._shown.items() if found.definition.is_interface}
@@ -314,7 +316,7 @@ def _methods(name: str, own: Mapping[str, Collection[str]], nodes: Mapping[str, 
 
 _ALIASES = ("@/", "~/")  # npm packages cannot have such names
 _ENDINGS = (
-    "", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".d.ts",
+    "", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".d.ts", ".d.mts", ".d.cts",
     "/index.ts", "/index.tsx", "/index.js", "/index.mjs", "/index.d.ts",
 )  # fmt: skip
 

@@ -314,9 +314,10 @@ def _where(**wanted: str | None) -> tuple[str, list[str]]:
 
 def _class_of(row: Sequence[str]) -> ClassNode:
     name, record = unsealed(row, "a class")
-    bases, source, lines, implements, parts = json.loads(record)
+    bases, source, lines, implements, parts, *more = json.loads(record)  # an earlier version did not write mixins
     places = tuple((path, local) for path, local in parts)
-    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements), places)
+    known = tuple(lines) if lines else None, tuple(implements), places, tuple(*more)
+    return ClassNode(name, tuple(bases), source, *known)
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
@@ -325,5 +326,5 @@ def _key_of(row: Sequence[str]) -> ChunkKey:
 
 
 def _row_of(node: ClassNode) -> tuple[str, str, str]:
-    record = canonical_json([node.bases, node.source, node.lines, node.implements, node.parts])
+    record = canonical_json([node.bases, node.source, node.lines, node.implements, node.parts, node.mixins])
     return node.name, record, row_seal(node.name, record)

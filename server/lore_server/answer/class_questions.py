@@ -8,7 +8,7 @@ from itertools import groupby, product
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
-from lore_etl.relations.classes import MIXING, Hierarchy, verbs_of
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
@@ -187,11 +187,11 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
 
 
 def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) -> Fact | None:
-    below = {node.name: [one for one in map(tree.nodes.get, tree.children(node.name)) if one] for node in nodes}
-    found = {one.name: one for name, types in below.items() for one in types if name in one.implements}
-    roots = _names(name for name, types in below.items() if any(name in one.implements for one in types))
-    places = tuple(sorted(_places(found.values()), key=lambda place: is_test(place.source)))
-    text = f"{roots} is {verbs_of(nodes[0].source)[1]} by at least {counted(len(places), 'type')}: {_listed(places)}."
+    found = {node.name: implementers for node in nodes if (implementers := tree.implementers(node.name))[1]}
+    types = {one.name: one for _, some in found.values() for one in some}
+    places = tuple(sorted(_places(types.values()), key=lambda place: is_test(place.source)))
+    verb = " or ".join(dict.fromkeys(verb for verb, _ in found.values()))
+    text = f"{_names(found)} is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
     return Fact(text, places[:MAX_NAMED]) if places else None
 
 
@@ -219,7 +219,7 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     if node is None:
         own = _places(nodes)
         return Fact(f"No base class of `{last_part(nodes[0].name)}` {{1}} is recorded.", own[:1]) if own else None
-    verbs = {name: verbs_of(node.source)[0] if name in node.implements else "extends" for name in node.bases}
+    verbs = {name: node.verb_of(name) for name in node.bases}
     names = sorted(verbs, key=verbs.__getitem__)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(tree.nodes[name] for name in names)
@@ -251,8 +251,7 @@ def _lineage(name: str, tree: Hierarchy) -> list[str]:
     """Return a class and all its ancestors; interfaces, which bring no members, only of a class that extends none."""
     found = [name]
     for node in map(tree.nodes.__getitem__, found):  # which grows below
-        interfaces = () if str(node.source).endswith(MIXING) else node.implements
-        bases = [base for base in node.bases if base not in interfaces] or node.bases
+        bases = [base for base in node.bases if node.verb_of(base) != "implements"] or node.bases
         found += [base for base in bases if base not in found]
     return found
 

@@ -11,7 +11,7 @@ from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import counted, dotted, is_named, last_part
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy, verbs_of
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.catalogue_rows import check
 from lore_server.query.parse import Query, looks_like_name
@@ -163,9 +163,9 @@ def relations_of(index: Index, chunk: Chunk) -> str:
     if not (name := defined_by(chunk)):
         return ""
     users = [user.path for user in index.catalogue.users(name)]
-    tree = index.hierarchy
-    types = [last_part(child) for child in tree.children(name) if name in tree.nodes[child].implements]
-    texts = (f"used by at least {counted(len(users), 'file')}", f"{verbs_of(chunk.source)[1]} by at least {len(types)}")
+    verb, nodes = index.hierarchy.implementers(name)
+    types = [last_part(node.name) for node in nodes]
+    texts = (f"used by at least {counted(len(users), 'file')}", f"{verb} by at least {len(types)}")
     return "; ".join(_shortly(text, some) for text, some in zip(texts, (users, types), strict=True) if some)
 
 

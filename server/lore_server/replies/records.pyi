@@ -174,6 +174,7 @@ HierarchyNodeRecord = TypedDict(
         "source": str | None,
         "lines": list[int] | None,
         "implements": NotRequired[list[str]],
+        "mixins": NotRequired[list[str]],
         "deeper": NotRequired[int],
     },
 )

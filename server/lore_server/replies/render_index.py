@@ -6,7 +6,6 @@ from typing import Any
 
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
-from lore_etl.relations.classes import verbs_of
 from lore_server.replies import records
 from lore_server.replies.reply_text import ReplyText, changed, error_text, excerpt, kind, notes, nothing, outdated, span
 
@@ -90,8 +89,10 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
     root = next((class_ for class_ in result["classes"] if class_["class"] == result["root"]), None)
     bases, interfaces = (root["bases"], root.get("implements", [])) if root else (chain[:1], [])
     extended = [" > ".join(chain) if [base] == chain[:1] else base for base in bases if base not in interfaces]
-    implements = verbs_of(root["source"])[0] if root else ""
-    head = [f"{verb} {', '.join(some)}" for verb, some in (("extends", extended), (implements, interfaces)) if some]
+    mixins = root.get("mixins", []) if root else []
+    others = [one for one in interfaces if one not in mixins]
+    parts = (("extends", extended), ("implements", others), ("mixes in", mixins))
+    head = [f"{verb} {', '.join(some)}" for verb, some in parts if some]
     members = [
         f"  .{one['name']}  {one['kind']}, {_place(one) if 'source' in one else 'lines ' + span(one['lines'])}"
         for one in result.get("members", ())

@@ -14,7 +14,7 @@
 (extension_declaration name: (_) @name) @object
 (enum_declaration name: (_) @name) @enum
 (superclass (type_identifier) @base)
-(mixins (type_identifier) @base @implements)
+(mixins (type_identifier) @base @implements @mixin)
 (mixin_application . (type_identifier) @base)
 (interfaces (type_identifier) @base @implements)
 (mixin_declaration (type_identifier) @base)

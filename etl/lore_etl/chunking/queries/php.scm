@@ -15,7 +15,7 @@
 (enum_declaration name: (_) @name) @enum
 (base_clause [(name) (qualified_name)] @base)
 (class_interface_clause [(name) (qualified_name)] @base @implements)
-(use_declaration [(name) (qualified_name)] @base @implements)
+(use_declaration [(name) (qualified_name)] @base @implements @mixin)
 (anonymous_class) @literal
 
 (method_declaration name: (_) @name) @method

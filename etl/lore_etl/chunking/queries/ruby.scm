@@ -17,7 +17,7 @@
   method: (identifier) @_new block: (_) (#eq? @_class "Class") (#eq? @_new "new"))) @class
 (assignment left: [(constant) (scope_resolution)] @name "=" @partial right: (call receiver: (constant) @receiver
   method: (identifier) @_new (#any-of? @receiver "Struct" "Data") (#any-of? @_new "new" "define"))) @class
-(call !receiver method: (identifier) @_mix arguments: (argument_list [(constant) (scope_resolution)] @base @implements)
+(call !receiver method: (identifier) @_mix arguments: (argument_list [(constant) (scope_resolution)] @base @implements @mixin)
   (#any-of? @_mix "include" "extend" "prepend"))
 
 (method name: (_) @name) @method

@@ -42,7 +42,8 @@ export function classCard({ found, node, text, inherited, head }) {
       el("summary", {}, `${plural(base.members.length, "member")} from `, shortName(base.name)),
       el("ul", { class: "members" }, base.members.map((member) => el("li", {}, memberRow(member, member.source ?? base.source)))))),
     list("Subclasses", direct, (child) => [classLink(child.class), child.source && el("span", { class: "quiet" }, child.source)], found.total - 1 - direct.length),
-    list("Implements", node?.implements ?? [], classLink),
+    list("Implements", (node?.implements ?? []).filter((name) => !node.mixins?.includes(name)), classLink),
+    list("Mixes in", node?.mixins ?? [], classLink),
     list("Used by", found.used_by ?? [], userRow),
     found.used_by && found.not_covered && el("p", { class: "quiet small" }, `Not counted: ${found.not_covered}.`),
   ];
