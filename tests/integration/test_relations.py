@@ -67,7 +67,7 @@ PARTS: dict[str, str | bytes] = {
     ("root", "members"),
     [
         ("dock.Clerk", [".name  attribute, lines 3", ".File  method, dock/files.go:3"]),
-        ("Rig.Mast", [".Furl  method, lines 3", ".Raise  method, lines 4"]),
+        ("Rig.Mast", [".Raise  method, lines 3", ".Furl  method, src/Mast.Sails.cs:3"]),
         ("Gull", [".fly  method, lines 2", ".cry  method, lib/gull/cry.rb:2"]),
         ("Wave", [".rise  method, lines 3", ".fall  method, src/fall.rs:3"]),
         ("Lock", [".open  method, lines 2", ".open!  method, lines 3", ".open?  method, lines 4"]),
@@ -112,6 +112,16 @@ def test_a_definition_after_a_comment_of_several_chunks_is_cited_at_its_line(app
     for question in ("Where is Log.toLog defined?", "Where is toLog defined?"):
         cited = app.call("ask_knowledge_base", {"query": question})["citations"]
         assert [(one["lines"], one["quote"]) for one in cited] == [([66, 66], "  String toLog() { return null; }")]
+
+
+@pytest.mark.parametrize("ending", ["d.ts", "d.mts", "d.cts"])
+def test_a_declaration_does_not_hide_the_function_that_it_describes(app: App, ending: str) -> None:
+    function = "function AxError() {\n  Error.call(this);\n}\nexport default AxError;\n"
+    edit(app, {f"index.{ending}": "declare class AxError extends Error {}\n", "lib/core.js": function})
+
+    reply = app.call("ask_knowledge_base", {"query": "Where is AxError defined?"})
+
+    assert reply["answer"] == "`AxError` is defined in lib/core.js [1]."
 
 
 @pytest.mark.parametrize("name", ["is_open?", "`is_open?`", "is_open", "the method is_open of Lock"])

@@ -20,6 +20,13 @@ TREE = Hierarchy(
         ClassNode("Buoyant", (), "sea/buoyant.rs", (1, 2)),
         ClassNode("sea.Yacht", ("lake.Boat", "Buoyant", "Sold"), "sea/yacht.ts", (3, 9), ("Buoyant", "Sold")),
         ClassNode("sea.Raft", ("Buoyant",), "sea/raft.rs", (3, 9), ("Buoyant",)),
+        ClassNode(
+            "sea.Dock",
+            (),
+            "sea/Dock.cs",
+            (3, 9),
+            parts=(("sea/Dock.cs", "Dock"), *((f"sea/Dock{n}.cs", "Dock") for n in range(12))),
+        ),
         ClassNode("Towing", (), "sea/towing.php", (1, 2)),
         ClassNode("sea.Tug", ("Sold", "Towing"), "sea/tug.php", (3, 9), ("Sold", "Towing"), mixins=("Towing",)),
         ClassNode("sea.Large", ("sea.Floating",), "sea/sea.go", (3, 4)),
@@ -84,6 +91,9 @@ ANSWERS = {
     ],
     "`SQLStore` defines at least 1 member in shop/sql.py: `claim` {1}.": ["which attributes does shop.SQLStore have"],
     "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}.": ["Where is MemoryStore defined?"],
+    "`sea.Dock` is defined in sea/Dock.cs:3-9 {1}; further parts are in "
+    + ", ".join(f"sea/Dock{n}.cs" for n in range(10))
+    + " and 2 more.": ["Where is Dock defined?"],
     "No class that extends `MemoryStore` {1} is recorded.": ["subclasses of MemoryStore"],
     "No base class of `Floating` {1} is recorded.": ["What is the base class of Floating?"],
     "`Yacht` extends `lake.Boat` {1} and implements `Buoyant` {2} and `Sold`.": [

@@ -234,7 +234,7 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
     "an alias of Rust is the type that it names": ({
         "src/lib.rs": "mod crew;\nuse crew::*;\ntype Sailor<'a> = Crew<'a, u8>;\nimpl Show for Sailor<'_> {}\n",
         "src/crew.rs": "pub struct Crew<'a, T>;\nimpl Iterator for Crew<'_, u8> { type Item = Crew; }\n",
-    }, "Crew < Show Iterator"),
+    }, "Crew < Iterator Show"),
     "a class of Ruby may be reopened and finds modules around it": ({
         "a.rb": "module Shop\n  class Cart < Base\n    include Sums\n  end\nend\n",
         "b.rb": "module Shop\n  class Cart\n    extend Logs\n  end\n"

@@ -15,10 +15,10 @@ from posixpath import dirname, join, normpath, splitext
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, ClassNode, FileFacts
 from lore_etl.core.text import dotted, is_named, last_part
-from lore_etl.relations.packages import Packages, ScriptModules
+from lore_etl.relations.packages import DECLARATIONS, Packages, ScriptModules
 
 MAX_DEPTH = 64
-_DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
+_DESCRIBED = re.compile(r"\.(?:pyi?|d\.[cm]?ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
 
 
@@ -104,7 +104,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     """Name every class project-wide and follow bases to definitions; `project` is the folder, if itself a package."""
     known = frozenset(paths)
     paths_of_scripts = [path for path, file in facts.items() if not file.family]
-    paths_of_scripts.sort(key=lambda path: path.endswith((".d.ts", ".pyi")))  # declarations come last
+    paths_of_scripts.sort(key=lambda path: path.endswith(DECLARATIONS))  # declarations come last
     scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
@@ -167,7 +167,7 @@ class _Names:
 
         def home(path: str, name: str) -> str:  # a stub or declaration describes the class of its module or package
             inside = scripts.typed.get(path, ())
-            others = [one for one in homes[name].values() if one.startswith(inside) and not one.endswith(".d.ts")]
+            others = [one for one in homes[name].values() if one.startswith(inside) and not one.endswith(DECLARATIONS)]
             return others[0] if len(others) == 1 else homes[name][_DESCRIBED.sub("", path)]
 
         places = {key: home(key[0], name) for key, name in preferred.items()}

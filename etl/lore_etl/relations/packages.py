@@ -6,6 +6,7 @@ A name is looked up in the classes around it, in the file, the imports, the pack
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from posixpath import commonpath, dirname, join, normpath
 
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFacts
@@ -96,6 +97,7 @@ class Packages:
         for path, class_, name in (*own, *self._extended()):
             parts[name].append((path, class_))
         for name, some in parts.items():
+            some.sort(key=_rank)
             bases = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].bases))
             bases.pop(name, None)
             implements = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].implements))
@@ -293,6 +295,12 @@ def _outer(inner: str, separator: str = ".") -> Iterator[str]:
         yield inner
 
 
+def _rank(part: tuple[str, ClassDefinition]) -> tuple[bool, bool]:
+    """Return the rank of a part of a class: the file with its name is the first, and extensions are last."""
+    path, class_ = part
+    return class_.part == "extension", PurePosixPath(path).stem.casefold() != class_.name.rpartition(".")[2].casefold()
+
+
 def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:
     """Return the candidate in the nearest folder; None if several are equally near and not parts of one class."""
     best = max(len(commonpath((path, class_.path))) for class_ in candidates)
@@ -314,6 +322,7 @@ def _methods(name: str, own: Mapping[str, Collection[str]], nodes: Mapping[str, 
     return found
 
 
+DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")  # files that describe what others define
 _ALIASES = ("@/", "~/")  # npm packages cannot have such names
 _ENDINGS = (
     "", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".d.ts", ".d.mts", ".d.cts",
@@ -328,7 +337,7 @@ class ScriptModules:
         self._scripts = {path for path, file in facts.items() if not file.family}
         self._packages = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:node"]
         mains = ((folder, main) for folder, file in self._packages for main, _ in file.exports.values())
-        self.typed = {normpath(join(*place)): join(place[0], "") for place in mains if place[1].endswith(".d.ts")}
+        self.typed = {normpath(join(*place)): join(place[0], "") for place in mains if place[1].endswith(DECLARATIONS)}
         configs = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:tsconfig"]
         self._configs = sorted(configs, key=lambda config: -len(config[0]))  # the nearest first
 

@@ -9,6 +9,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
+from lore_etl.relations.packages import DECLARATIONS
 from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
@@ -70,6 +71,8 @@ class AnswerService:
         if is_wide:
             tree, members_of = self._index.hierarchy, self._index.catalogue.members
             fact = class_fact(question, tree, members_of, self._users, self._is_test)
+            if fact and all(place.source.endswith(DECLARATIONS) for place in fact.places):
+                fact = place_fact(question, self._index) or fact  # a function may be declared as a class
             looked_up = (place_fact, calls_fact, manifest_fact)
             fact = fact or next(filter(None, (look_up(question, self._index) for look_up in looked_up)), None)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)

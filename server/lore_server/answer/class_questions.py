@@ -9,6 +9,7 @@ from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.relations.packages import DECLARATIONS
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
@@ -26,7 +27,6 @@ MAX_MEANT = 5  # definitions of one name
 MAX_READ = 500  # passages
 COMMENT = r"\s*(?:#|//|/?\*|--)"
 _KINDS = {"methods": ("method",), "fields": ("attribute", "config")}  # of members
-_DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
 """Returns the members that a class itself defines, each name once; none of a class outside the project."""
@@ -99,7 +99,7 @@ def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tupl
     if found and "." not in token:
         found = [node for name, node in tree.nodes.items() if is_named(name, token)] or found
     found = [node for node in found if node.source] or found
-    found = [node for node in found if not str(node.source).endswith(_DESCRIPTIONS)] or found
+    found = [node for node in found if not str(node.source).endswith(DECLARATIONS)] or found
     found = [node for node in found if not is_test(str(node.source))] or found
     if len(found) < 2:
         return found, ""
@@ -131,7 +131,8 @@ def definitions(name: str, index: Index) -> list[Chunk]:
         places = f"{chunk.source}:", f"{package_of(index, chunk.source)}."
         if any(is_named(place + full, name) for place, full in product(places, chunk.symbols)):
             own.append(chunk)
-    return [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
+    own = [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
+    return [chunk for chunk in own if not chunk.source.endswith(DECLARATIONS)] or own
 
 
 def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
@@ -273,7 +274,10 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf, asked: str) -> F
 def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
     places = _places(nodes)[:MAX_NAMED]
     where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} {{{n}}}" for n, one in enumerate(places, start=1))
-    return Fact(f"`{places[0].name}` is defined in {where}.", places) if places else None
+    files = list(dict.fromkeys(path for node in nodes for path, _ in node.parts if path != node.source))
+    more = f" and {len(files) - SHOWN_USERS} more" * (len(files) > SHOWN_USERS)
+    parts = f"; further parts are in {', '.join(files[:SHOWN_USERS])}{more}" if files else ""
+    return Fact(f"`{places[0].name}` is defined in {where}{parts}.", places) if places else None
 
 
 def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
