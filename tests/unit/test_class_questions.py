@@ -101,8 +101,18 @@ ANSWERS = {
         "base class of sea::Yacht",
     ],
     "`Raft` implements `Buoyant` {1}.": ["What does Raft extend?", "What is the base class of Raft?"],
-    "`Tug` implements `Sold` and mixes in `Towing` {1}.": ["What does Tug extend?"],
-    "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": ["What implements Towing?"],
+    "`Tug` implements `Sold` and mixes in `Towing` {1}.": [
+        "What does Tug extend?",
+        "Which interface does Tug implement?",
+        "which base types does sea.Tug implement",
+        "Which traits does Tug mix in?",
+        "which modules does sea.Tug include",
+    ],
+    "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": [
+        "What implements Towing?",
+        "what mixes in Towing",
+        "who mixes in sea.Towing?",
+    ],
     "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [
         "who uses shop.Store?",
         "Which files import shop.Store",

@@ -407,11 +407,11 @@ def test_an_interface_outside_the_project_counts_where_the_code_marks_it() -> No
         {
             "a.java": "import java.io.Closeable;\nclass A extends Base implements Closeable {}\n",
             "a.ts": "import {OnInit} from '@angular/core';\nclass Page extends Base implements OnInit {}\n",
-            "a.cs": "class Shop : IBase, IThing {}\n",  # only the first one may be a class
+            "a.cs": "class Shop : Base, IThing {}\nclass Mall : IThing, IDs {}\nclass Host : IPAddress {}\n",
         }
     )
 
-    assert found == {"A": {"java.io.Closeable"}, "Page": {"OnInit"}, "Shop": {"IThing"}}
+    assert found == {"A": {"java.io.Closeable"}, "Page": {"OnInit"}, "Shop": {"IThing"}, "Mall": {"IThing", "IDs"}}
 
 
 GO = {

@@ -174,7 +174,9 @@ class AnswerService:
         return replace(chunk, id=id_, lines=lines, text="\n".join(text))
 
     def _users(self, name: str) -> dict[str, list[User]]:
-        names = [name] if name in self._index.hierarchy.nodes else functions_named(self._index, name)
+        node = self._index.hierarchy.nodes.get(name)
+        is_defined = node is not None and not str(node.source).endswith(DECLARATIONS)
+        names = [*([name] if node else ()), *(() if is_defined else functions_named(self._index, name))]
         return {full: self._index.catalogue.users(full) for full in names}
 
     def _is_test(self, source: str) -> bool:

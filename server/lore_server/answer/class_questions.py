@@ -8,6 +8,7 @@ from itertools import groupby, product
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
+from lore_etl.pipeline.extraction import some_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.packages import DECLARATIONS
 from lore_etl.sources.source import PROSE, syntax_of
@@ -85,7 +86,7 @@ def class_fact(
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        if re.search("implement|conform", question.casefold()) and (fact := _implementers(nodes, tree, is_test)):
+        if re.search("implement|conform|mix", question.casefold()) and (fact := _implementers(nodes, tree, is_test)):
             return fact
         return _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
@@ -239,7 +240,7 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
             one.name: DefinedPlace(f"{last_part(one.name)}.{word}", member.source or str(one.source), member.lines)
             for one in (tree.nodes[name] for name in _lineage(node.name, tree))
             for member in members_of(one)
-            if unmarked(member.name) == word
+            if unmarked(member.name) == word != last_part(one.name)  # a constructor
         }
         hidden = {above for name in found for above in _lineage(name, tree)[1:]}
         if nearest := {name: place for name, place in found.items() if name not in hidden}:
@@ -275,8 +276,7 @@ def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
     places = _places(nodes)[:MAX_NAMED]
     where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} {{{n}}}" for n, one in enumerate(places, start=1))
     files = list(dict.fromkeys(path for node in nodes for path, _ in node.parts if path != node.source))
-    more = f" and {len(files) - SHOWN_USERS} more" * (len(files) > SHOWN_USERS)
-    parts = f"; further parts are in {', '.join(files[:SHOWN_USERS])}{more}" if files else ""
+    parts = f"; further parts are in {some_of(files, SHOWN_USERS)}" if files else ""
     return Fact(f"`{places[0].name}` is defined in {where}{parts}.", places) if places else None
 
 

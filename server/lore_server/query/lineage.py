@@ -164,9 +164,9 @@ def relations_of(index: Index, chunk: Chunk) -> str:
         return ""
     users = [user.path for user in index.catalogue.users(name)]
     verb, nodes = index.hierarchy.implementers(name)
-    types = [last_part(node.name) for node in nodes]
-    texts = (f"used by at least {counted(len(users), 'file')}", f"{verb} by at least {len(types)}")
-    return "; ".join(_shortly(text, some) for text, some in zip(texts, (users, types), strict=True) if some)
+    types = f"{verb} by at least {len(nodes)}", [last_part(node.name) for node in nodes]
+    found = (f"used by at least {counted(len(users), 'file')}", users), types
+    return "; ".join(_shortly(text, some) for text, some in found if some)
 
 
 def exported_by(index: Index, chunk_id: str) -> Export | None:

@@ -27,9 +27,12 @@
 (record_declaration name: (_) @name) @class
 (enum_declaration name: (_) @name) @enum
 (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base)
-([(class_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
-  (record_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
-  (struct_declaration (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))])
+; only the first base may be a class, and the names of interfaces begin with `I`
+(class_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+(record_declaration (base_list (_) [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+(struct_declaration (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+((class_declaration (base_list . [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base @implements))
+  (#match? @implements "^(\\w+[.:]+)*I[A-Z][a-z]"))
 (base_list (primary_constructor_base_type type: (_) @base))
 
 (method_declaration name: (_) @name) @method
