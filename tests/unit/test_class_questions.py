@@ -111,7 +111,7 @@ ANSWERS = {
     "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": [
         "What implements Towing?",
         "what mixes in Towing",
-        "who mixes in sea.Towing?",
+        "who mixes in Towing?",
     ],
     "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [
         "who uses shop.Store?",

@@ -26,8 +26,7 @@ MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
 CONTAINERS = CLASS_KINDS | KEYED_KINDS | {"suite"}
 SPACES = frozenset({"scope", "namespace"})  # names in a namespace begin with its own
-# they contain no definitions
-FIELDS = frozenset("variable global attribute promoted config signature declaration".split())
+FIELDS = frozenset("variable global attribute promoted config signature declaration".split())  # without definitions
 _UNNAMED = CLASS_KINDS | {"anonymous", "literal"}
 EXTENSIONS = frozenset({"impl", "extension"})  # they add to a class defined elsewhere
 LOCAL = frozenset({"function", "method", "literal"})  # their inner classes do not become chunks

@@ -128,15 +128,13 @@ def _signatures(items: list[Item], found: Captured) -> dict[str, tuple[str, ...]
 def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
     """Yield the class of definitions with one name, or each that one extends; a companion object gives it no bases."""
     own = [item for item in same if item.kind != "object"] or same
-    bases = dict.fromkeys(base for item in own for base in item.bases)
-    implements = dict.fromkeys(base for item in own for base in item.implements)
+    bases = tuple(dict.fromkeys(base for item in own for base in item.bases))
+    implements = tuple(dict.fromkeys(base for item in own for base in item.implements))
     mixins = tuple(dict.fromkeys(base for item in own for base in item.mixins))
     for name in own[0].classes:
         full = ".".join(filter(None, (package, *own[0].spaces, name)))
         is_interface = all(item.kind in _INTERFACES for item in own)
-        yield ClassDefinition(
-            name, own[0].lines, tuple(bases), full, own[0].part, tuple(implements), is_interface, mixins
-        )
+        yield ClassDefinition(name, own[0].lines, bases, full, own[0].part, implements, is_interface, mixins)
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:

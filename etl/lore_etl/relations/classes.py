@@ -107,18 +107,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     paths_of_scripts.sort(key=lambda path: path.endswith(DECLARATIONS))  # declarations come last
     scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
-    nodes = [
-        ClassNode(
-            names.full[path, class_.name],
-            names.resolved(path, class_, class_.bases),
-            path,
-            class_.lines,
-            names.resolved(path, class_, class_.implements),
-            ((path, class_.name),),
-        )
-        for path, file in scripts.items()
-        for class_ in file.classes
-    ]
+    nodes = [names.node(path, class_) for path, file in scripts.items() for class_ in file.classes]
     packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
     nodes += packages.classes()
     interfaces = packages.interfaces()
@@ -203,8 +192,12 @@ class _Names:
                 longer[".".join(parts[start:])].append(path)
         return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
 
-    def resolved(self, path: str, definition: ClassDefinition, bases: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._base(path, definition, base) for base in bases))
+    def node(self, path: str, class_: ClassDefinition) -> ClassNode:
+        bases, implements = (
+            tuple(dict.fromkeys(self._base(path, class_, base) for base in some))
+            for some in (class_.bases, class_.implements)
+        )
+        return ClassNode(self.full[path, class_.name], bases, path, class_.lines, implements, ((path, class_.name),))
 
     def with_functions(self) -> _Names:
         users = copy(self)

@@ -222,13 +222,10 @@ class Packages:
         """Yield the places where a name is looked up, nearest first; for an imported name, only its origin."""
         file, package = self._facts[path], self._package[path]
         first, _, rest = name.partition(".")
-        if not first:  # it begins at the root
-            yield from self._absolute(path, rest)
-            return
-        if first in file.imports:
-            full = _joined(file.imports[first][0], rest)
+        if not first or first in file.imports:
+            full = _joined(file.imports[first][0], rest) if first else rest  # which begins at the root
             yield from self._absolute(path, full)
-            if file.family != "rust" or full.partition(".")[0] in file.imports:
+            if not first or file.family != "rust" or full.partition(".")[0] in file.imports:
                 return
             name = full  # an alias of what the file sees
         yield _joined(package, name)

@@ -316,8 +316,7 @@ def _class_of(row: Sequence[str]) -> ClassNode:
     name, record = unsealed(row, "a class")
     bases, source, lines, implements, parts, *more = json.loads(record)  # an earlier version did not write mixins
     places = tuple((path, local) for path, local in parts)
-    known = tuple(lines) if lines else None, tuple(implements), places, tuple(*more)
-    return ClassNode(name, tuple(bases), source, *known)
+    return ClassNode(name, tuple(bases), source, lines and tuple(lines), tuple(implements), places, tuple(*more))
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
