@@ -238,6 +238,9 @@ def test_the_bases_of_a_class_are_those_in_its_head(name: str, head: str, expect
     ("name", "text", "expected"),
     [
         ("a.kt", "class A(val x: Int) : B() by by C {\n  class D : E()\n}", {"A": (), "A.D": ("E",)}),
+        ("a.kt", "class A : B {\n  fun f() {\n    while (x && !final) {\n      if (y) {\n        final = true\n"
+         "        g()\n        break\n      } else {\n        h()\n      }\n    }\n  }\n  fun k() {}\n}",
+         {"A": ("B",)}),
         ("a.java", "@Some(x = = 1) class A extends B {}", {"A": ("B",)}),
         ("a.java", "class A extends B implements C, , D { class E extends F {} }", {"A": (), "A.E": ("F",)}),
         ("a.java", "class A extends B { void f() { int = ; } class E extends F {} }", {"A": ("B",), "A.E": ("F",)}),

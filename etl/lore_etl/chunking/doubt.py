@@ -30,7 +30,7 @@ def is_hopeless(root: Node) -> bool:
 def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     """Return the doubtful bytes of each class by its own bytes; `classes` are the ids of their nodes.
 
-    An error before the body puts the class in doubt, one between members the rest of the body, one in a member only it.
+    An error in the head puts the class in doubt, one between members the rest of the body, one in a member only it.
     """
     found: dict[Span, list[Span]] = defaultdict(list)
     # a node with the class around it, whether it belongs to the body, and the statement of the body around it
@@ -60,7 +60,7 @@ def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
 def _doubt(error: Node, owner: Node, is_inside: bool, statement: Node | None) -> Span | None:
     if statement is not None:
         return statement.byte_range
-    if is_inside:
+    if is_inside or (error.children and error.children[0].type == "{"):  # a body that was not recognized
         return error.start_byte, owner.end_byte
     name = owner.child_by_field_name("name")
     is_before = name is not None and error.start_byte < name.start_byte  # an annotation there changes nothing
