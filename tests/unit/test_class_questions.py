@@ -27,6 +27,7 @@ TREE = Hierarchy(
             (3, 9),
             parts=(("sea/Dock.cs", "Dock"), *((f"sea/Dock{n}.cs", "Dock") for n in range(12))),
         ),
+        ClassNode("sea.Wave", ("Wave",), "sea/wave.php", (3, 9)),
         ClassNode("Towing", (), "sea/towing.php", (1, 2)),
         ClassNode("sea.Tug", ("Sold", "Towing"), "sea/tug.php", (3, 9), ("Sold", "Towing"), mixins=("Towing",)),
         ClassNode("sea.Large", ("sea.Floating",), "sea/sea.go", (3, 4)),
@@ -108,6 +109,7 @@ ANSWERS = {
         "Which traits does Tug mix in?",
         "which modules does sea.Tug include",
     ],
+    "`sea.Wave` extends `Wave`.": ["what does sea.Wave extend?"],
     "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": [
         "What implements Towing?",
         "what mixes in Towing",

@@ -229,7 +229,8 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     parts = groupby(names, key=verbs.__getitem__)
     bases = (f"{verb} {' and '.join(cited.get(name, f'`{name}`') for name in some)}" for verb, some in parts)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
-    return Fact(f"`{last_part(node.name)}` {' and '.join(bases)}{further}.", places or _places([node]))
+    shown = node.name if last_part(node.name) in node.bases else last_part(node.name)
+    return Fact(f"`{shown}` {' and '.join(bases)}{further}.", places or _places([node]))
 
 
 def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf) -> Fact | None:
