@@ -268,7 +268,15 @@ def test_bases_are_unknown_where_the_code_around_them_does_not_parse(
 @pytest.mark.parametrize("language", [one for one in code_languages().values() if one.unknown])
 @pytest.mark.parametrize(
     "text",
-    ["class " * 10**5, "class " + "a " * 10**5, "struct " + "AB(" * 10**5, "AB_" * 10**5, ("A" * 90 + " ") * 3000],
+    [
+        "class " * 10**5,
+        "class " + "a " * 10**5,
+        "struct " + "AB(" * 10**5,
+        "AB_" * 10**5,
+        ("A" * 90 + " ") * 3000,
+        "#if A\n  f()\n#else\n" * 10**4,
+        ",\n#if A\n  f(),\n" * 10**4,
+    ],
 )
 def test_code_that_a_grammar_does_not_know_is_found_in_linear_time(language: CodeLanguage, text: str) -> None:
     """Quadratic time would take hours."""
