@@ -58,6 +58,8 @@ PARTS: dict[str, str | bytes] = {
     "Sources/Buoy+Light.swift": "extension Buoy {\n  func flash() {}\n}\nextension String {\n  func shout() {}\n}\n",
     "lib/lock.rb": "class Lock\n  def open; end\n  def open!; end\n  def self.open?; end\nend\n",
     "lib/hatch.ex": "defmodule Hatch do\n  def open!(x), do: x\n  defp open?(x), do: x\nend\n",
+    "android/Hull.kt": "package h\nactual class Hull {\n  actual fun float() {}\n  fun sink() {}\n}\n",
+    "common/HullCommon.kt": "package h\n\nexpect class Hull {\n  fun float()\n}\n",
     "net.hpp": "class Net {\n  void cast();\n  int size;\n};\n",
     "net.cpp": '#include "net.hpp"\nvoid Net::cast() {}\nvoid Net::haul() {}\n',
 }
@@ -74,6 +76,7 @@ PARTS: dict[str, str | bytes] = {
         ("Hatch", [".open!  method, lines 2", ".open?  method, lines 3"]),
         ("Buoy", [".ring  method, lines 2", ".Tone  type, lines 3", ".flash  method, Sources/Buoy+Light.swift:2"]),
         ("Net", [".cast  method, lines 2", ".size  attribute, lines 3", ".haul  method, net.cpp:3"]),
+        ("h.Hull", [".float  method, lines 4", ".sink  method, android/Hull.kt:4"]),
         ("dock.Crane", [".Lift  method, lines 5"]),
     ],
 )

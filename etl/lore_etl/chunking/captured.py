@@ -33,7 +33,7 @@ LOCAL = frozenset({"function", "method", "literal"})  # their inner classes do n
 TITLED = frozenset({"test", "suite", "config"})  # their names are texts
 _HELPERS = frozenset(
     "name owner alias path all prefix base implements mixin asserted of parameters result partial doc import package"
-    " group start end anonymous literal receiver inside".split()
+    " actual group start end anonymous literal receiver inside".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _OPERATOR = re.compile(
@@ -259,7 +259,7 @@ def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) ->
         if key in seen or (mark.start, mark.end, -1) in seen:
             continue
         seen.add(key)
-        part = "extension" if kind in EXTENSIONS else "partial" if "partial" in match else ""
+        part = "extension" if kind in EXTENSIONS else next((one for one in ("actual", "partial") if one in match), "")
         owner = cleaned(match["owner"][0].text) if "owner" in match else ""
         # parts that belong to it but not to its node
         start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))

@@ -143,9 +143,9 @@ def position_of(chunk: Chunk) -> int:
 class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
-    `full_name` is set if the file gives it a project-wide name. `part` is `partial` for one of several definitions,
-    `extension` for additions to another class. `implements` are marked interfaces, which are also bases except in Go,
-    and those of them in `mixins` bring members.
+    `full_name` is set if the file gives it a project-wide name. `part` is `partial` or `actual` for one of several
+    definitions, `extension` for additions to another class. `implements` are marked interfaces, which are also bases
+    except in Go, and those of them in `mixins` bring members.
     """
 
     name: str

@@ -97,7 +97,7 @@ class Packages:
         for path, class_, name in (*own, *self._extended()):
             parts[name].append((path, class_))
         for name, some in parts.items():
-            some.sort(key=_rank)
+            some.sort(key=lambda part: _rank(*part))
             bases = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].bases))
             bases.pop(name, None)
             implements = dict.fromkeys(base for part in some for base in self._resolved(*part, part[1].implements))
@@ -292,10 +292,10 @@ def _outer(inner: str, separator: str = ".") -> Iterator[str]:
         yield inner
 
 
-def _rank(part: tuple[str, ClassDefinition]) -> tuple[bool, bool]:
-    """Return the rank of a part of a class: the file with its name is the first, and extensions are last."""
-    path, class_ = part
-    return class_.part == "extension", PurePosixPath(path).stem.casefold() != class_.name.rpartition(".")[2].casefold()
+def _rank(path: str, class_: ClassDefinition) -> tuple[bool, bool]:
+    """Return the rank of a part of a class: the file with its name is the first, and what adds to others the last."""
+    is_later = class_.part in ("extension", "actual")
+    return is_later, PurePosixPath(path).stem.casefold() != class_.name.rpartition(".")[2].casefold()
 
 
 def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:

@@ -11,6 +11,9 @@
 (block_comment) @doc
 (line_comment) @doc
 
+(class_declaration (modifiers (platform_modifier "actual") @actual) "interface" name: (_) @name) @interface
+(class_declaration (modifiers (platform_modifier "actual") @actual) name: (_) @name) @class
+(object_declaration (modifiers (platform_modifier "actual") @actual) name: (_) @name) @object
 (class_declaration (modifiers (platform_modifier) @partial) "interface" name: (_) @name) @interface
 (class_declaration (modifiers (platform_modifier) @partial) name: (_) @name) @class
 (object_declaration (modifiers (platform_modifier) @partial) name: (_) @name) @object
