@@ -316,8 +316,11 @@ class QueryService:
         return found
 
     def _named(self, query: Query) -> list[reference.Reference]:
+        def opening_of(source: str) -> str:
+            return "".join(chunk.text for chunk in self._openings([source]).values())
+
         found = []
-        for one in reference.references(query, self._index.catalogue.paths):
+        for one in reference.references(query, self._index.catalogue.paths, opening_of):
             passages = list(self._openings(one.sources).values())
             if not one.sources and one.kind != "file":
                 ids = self._index.keywords.holding(phrase_words(one.name))  # those of `1.2` are also in `v1.2`

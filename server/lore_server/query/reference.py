@@ -34,6 +34,8 @@ DEFINITIONS = 20  # more chunks that define a name do not tell which is meant
 SERIES = 3  # numbered documents of a kind, of which another number may be missing
 _KIND_AND_NUMBER = re.compile(r"(?<![\w/.-])([A-Za-z]{2,})[ -]#?(\d{1,5})(?![\w/-]|\.\w)")
 _NUMBERED = re.compile(r"((?:[A-Za-z]+[-_ ])*)0*(\d+)(?![\d.])")  # the beginning of a file name
+_TYPES = {"adr": KnowledgeType.ADR, "decision": KnowledgeType.ADR, "prp": KnowledgeType.PRP}  # whatever their folder
+Paths = Callable[[str | None], Iterable[str]]
 _CAPITALIZED = re.compile(r"(?<![\w./$-])[A-Z][a-z]\w*(?![\w./$-])")
 
 
@@ -99,8 +101,11 @@ def written_paths(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if "/" in path))
 
 
-def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> list[Reference]:
-    """Return what the query names, with its files; `paths_of` returns the files of a type, or all for None."""
+def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] = lambda _: "") -> list[Reference]:
+    """Return what the query names, with its files.
+
+    `paths_of` returns the files of a type, or all for None, and `opening_of` the beginning of a file.
+    """
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []
@@ -114,7 +119,7 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     for number in tickets(query.text):
         own = tuple(path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number)
         found.append(Reference("ticket", f"#{number}", own))
-    found += _numbered(query, paths_of)
+    found += _numbered(query, paths_of, opening_of)
     changed_in = [version.casefold().rstrip(".") for version in _CHANGED_IN.findall(query.text)]
     for version in dict.fromkeys((*query.releases, *changed_in)):
         own = tuple(path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version))
@@ -130,19 +135,35 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     return [one for one in found if one.sources and (one.kind != "file" or "/" in one.name)]
 
 
-def _numbered(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> Iterator[Reference]:
-    """Yield documents named by their kind, a word of their folder or file name, and number: `RFC 37`, `adr-0003`."""
+def _numbered(query: Query, paths_of: Paths, opening_of: Callable[[str], str]) -> Iterator[Reference]:
+    """Yield documents named by their kind and number: `RFC 37`, `adr-0003`, `spec 4`.
+
+    The kind is a type of document, a word of the file or folder name, or else one at the beginning of the document.
+    """
     for kind, number in _KIND_AND_NUMBER.findall(query.text):
-        asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0")
+        asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0") or "0"
         if kind.casefold() in STOPWORDS or plain in tickets(query.text):
             continue
-        likely = (PurePosixPath(path) for path in paths_of(None) if asked in path.casefold())
-        paths = ((path, _NUMBERED.match(path.stem)) for path in likely)
-        named = ((path, at[2], name_parts(f"{path.parent.name} {at[1]}")) for path, at in paths if at)
-        those = {str(path): has for path, has, words in named if {asked, f"{asked}s"} & set(words)}
+        typed = set(paths_of(_TYPES[asked])) if asked in _TYPES else set()
+        likely = (path for path in paths_of(None) if path in typed or asked in path.casefold())
+        parts = ((path, part) for path in likely if (part := _number_and_words(path)))
+        those = {path: has for path, (has, words) in parts if path in typed or {asked, f"{asked}s"} & words}
+        if not those:
+            begins = re.compile(rf"(?=\d{{3}})0*{plain}[-_]")  # a shorter number is rarely the name of a document
+            same = (path for path in paths_of(None) if begins.match(PurePosixPath(path).name))
+            those = {path: plain for path in same if re.search(rf"(?i)\b{kind}\b", opening_of(path))}
         own = Reference("document", f"{kind} {number}", tuple(path for path, has in those.items() if has == plain))
         if own.sources or (len(those) >= SERIES and (plain != number or asks_only_for(query, [own]))):
             yield own
+
+
+def _number_and_words(path: str) -> tuple[str, set[str]] | None:
+    """Return the number with which the name of a file begins, or else its folder's, and the words before it."""
+    whole = PurePosixPath(path).with_suffix("")
+    for place in (whole, whole.parent):
+        if found := _NUMBERED.match(place.name):
+            return found[2], {*name_parts(f"{place.parent.name} {found[1]}")}
+    return None
 
 
 def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
