@@ -84,10 +84,8 @@ def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
 
 
 def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
-    """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
-
-    The best section of each of the first three files precedes any second one. A file far below the first is left out.
-    """
+    """Return `first` and others of the best `files` files: one passage to four, together at most `characters` long."""
+    # the best section of each of the first three files precedes any second one, and files far below are left out
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
     sources = {file.source for file in leading}
     is_ahead = all(file.score < AHEAD * found.ranked[0].score for file in found.ranked[1:])
@@ -182,10 +180,8 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
 
 
 def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int, int]) -> tuple[int, int]:
-    """Return the lines of a passage with all of its first and last block, and with what belongs to these.
-
-    Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows.
-    """
+    """Return the lines of a passage with all of its first and last block, and with what belongs to these."""
+    # Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows
     tokens = block_parser().parse("\n".join(lines[within[0] - 1 : within[1]]))
     maps = [(token.type, token.map) for token in tokens if token.level == 0 and token.map]
     blocks = [(kind, begin + within[0], end + within[0] - 1) for kind, (begin, end) in maps]

@@ -33,10 +33,7 @@ class Fit(NamedTuple):
 
 
 def fit(question: str, candidates: Candidates, rarity: Rarity, idle: Collection[str] = ()) -> Fit:
-    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency.
-
-    For its `idle` words, see `share_of`.
-    """
+    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency."""
     # words in a script that the passages do not use cannot occur in them
     known = {None, *_common_scripts(candidates)}
     own = "".join(letter if _script(letter) in known else " " for letter in question)
@@ -60,10 +57,8 @@ def finds_nothing(candidates: Candidates) -> bool:
 
 
 def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[str] = ()) -> Callable[[str], float]:
-    """Return a function that measures which share of these words, given with their stems, a text contains.
-
-    The `idle` ones count fully only if that is in favour of the text.
-    """
+    """Return a function that measures which share of these words, given with their stems, a text contains."""
+    # the `idle` ones count fully only if that is in favour of the text
     rare = rarity(word for word, _ in words)
     weights: dict[str, float] = {}
     for word, stem in words:

@@ -1,7 +1,4 @@
-"""Group files with the same text, such as copies in several folders, and lower near-copies.
-
-Near-copies remain results: in a changelog or a reference, a single word or number can be the essential difference.
-"""
+"""Group files with the same text, such as copies in several folders, and lower near-copies."""
 
 import re
 from collections import defaultdict
@@ -40,6 +37,7 @@ def copies(some: Sequence[Ranked], texts: Mapping[str, str]) -> list[list[Ranked
 
 def spread(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Return the results with the near-copies of the first ones behind these."""
+    # near-copies remain results: in a changelog, a single word or number can be the essential difference
     first, near = _first(ranked)
     return [*first, *lowered(near, first), *ranked[len(first) + len(near) :]] if near else list(ranked)
 
@@ -75,10 +73,8 @@ def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
 
 
 def repeated(texts: Sequence[str]) -> list[list[int]]:
-    """Return groups of the numbers of texts that nearly repeat their first one; those that repeat most come first.
-
-    MinHash: texts are compared if their first words are the same in all orders of a band, as for 99 % of near-copies.
-    """
+    """Return groups of the numbers of texts that nearly repeat their first one; those that repeat most come first."""
+    # MinHash: texts are compared if their first words are the same in all orders of a band, as for 99 % of near-copies
     groups: dict[int, list[int]] = defaultdict(list)
     leaders: dict[bytes, int] = {}
     for number, text in enumerate(texts):

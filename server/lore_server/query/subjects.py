@@ -68,10 +68,8 @@ def absent(found: Iterable[Noun], index: Index) -> str | None:
 
 
 def _occurs(name: str, index: Index) -> bool:
-    """Return whether a name occurs, or is a known class, or the last part of a qualified one is defined.
-
-    `Vue 4` occurs nowhere if only other numbers follow `Vue`, but `Java 21` may run what names no version of Java.
-    """
+    """Return whether a name occurs, or is a known class, or the last part of a qualified one is defined."""
+    # `Vue 4` occurs nowhere if only other numbers follow `Vue`, but `Java 21` may run what names no version of Java
     plain, _, number = name.partition(" ")
     those = holders(plain, index)
     if number and those:
@@ -85,10 +83,8 @@ def _occurs(name: str, index: Index) -> bool:
 
 
 def idle(question: str, index: Index) -> frozenset[str]:
-    """Return the words that only ask, and the everyday verbs: for what they say, a project may have other words.
-
-    A verb that the tokenizer divides is no everyday one: `spin` and `boot` are idle, and `encrypt` is not.
-    """
+    """Return the words that only ask, and the everyday verbs: for what they say, a project may have other words."""
+    # a verb that the tokenizer divides is no everyday one: `spin` and `boot` are idle, and `encrypt` is not
     try:
         count = index.tokens().count
     except (ConfigError, ProviderError):
@@ -105,10 +101,8 @@ def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> s
 
 
 def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
-    """Return a sentence about the first name that only few other files mention, or only lists, with their passages.
-
-    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages.
-    """
+    """Return a sentence about the first name that only few other files mention, or only lists, with their passages."""
+    # of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages
     for name in (noun.text.partition(" ")[0] for noun in found if noun.is_name):
         is_shown = any(_mentions(name, one) for one in shown)
         if is_shown and are_lists_enough:
@@ -123,10 +117,8 @@ def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_l
 
 
 def holders(word: str, index: Index) -> list[Chunk]:
-    """Return passages with this word, also as a plural or in parts: `GraphQL` and `graph-ql`.
-
-    The index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared.
-    """
+    """Return passages with this word, also as a plural or in parts: `GraphQL` and `graph-ql`."""
+    # the index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared
     ids = index.keywords.holding([word.casefold()])
     parts, most = [] if ids else name_parts(word), MANY
     if len(parts) > 1:  # each of them may be common: `Next.js` occurs in few passages with `next` and `js`
