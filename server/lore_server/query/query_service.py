@@ -316,15 +316,12 @@ class QueryService:
         return found
 
     def _named(self, query: Query) -> list[reference.Reference]:
-        def opening_of(source: str) -> str:
-            return "".join(chunk.text for chunk in self._openings([source]).values())
-
-        found = []
-        for one in reference.references(query, self._index.catalogue.paths, opening_of):
+        catalogue, found = self._index.catalogue, list[reference.Reference]()
+        for one in reference.references(query, catalogue.paths, lambda path: catalogue.of_source(path)[0].text):
             passages = list(self._openings(one.sources).values())
             if not one.sources and one.kind != "file":
                 ids = self._index.keywords.holding(phrase_words(one.name))  # those of `1.2` are also in `v1.2`
-                passages = [chunk for chunk in self._index.catalogue.chunks(ids).values() if one.is_in(chunk)]
+                passages = [chunk for chunk in catalogue.chunks(ids).values() if one.is_in(chunk)]
                 passages.sort(key=attrgetter("source", "lines"))
             found.append(one._replace(passages=tuple(passages)))
         return found

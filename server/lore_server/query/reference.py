@@ -102,10 +102,7 @@ def written_paths(text: str) -> tuple[str, ...]:
 
 
 def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] = lambda _: "") -> list[Reference]:
-    """Return what the query names, with its files.
-
-    `paths_of` returns the files of a type, or all for None, and `opening_of` the beginning of a file.
-    """
+    """Return what the query names; `paths_of` has the files of a type, or all for None, `opening_of` how one begins."""
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []
@@ -136,10 +133,8 @@ def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] =
 
 
 def _numbered(query: Query, paths_of: Paths, opening_of: Callable[[str], str]) -> Iterator[Reference]:
-    """Yield documents named by their kind and number: `RFC 37`, `adr-0003`, `spec 4`.
-
-    The kind is a type of document, a word of the file or folder name, or else one at the beginning of the document.
-    """
+    """Yield documents named by their kind and number: `RFC 37`, `adr-0003`, `spec 4`."""
+    # a kind is a type of document, a word of the file or folder name, or else one at the beginning of the document
     for kind, number in _KIND_AND_NUMBER.findall(query.text):
         asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0") or "0"
         if kind.casefold() in STOPWORDS or plain in tickets(query.text):
@@ -150,9 +145,12 @@ def _numbered(query: Query, paths_of: Paths, opening_of: Callable[[str], str]) -
         those = {path: has for path, (has, words) in parts if path in typed or {asked, f"{asked}s"} & words}
         if not those:
             begins = re.compile(rf"(?=\d{{3}})0*{plain}[-_]")  # a shorter number is rarely the name of a document
-            same = (path for path in paths_of(None) if begins.match(PurePosixPath(path).name))
-            those = {path: plain for path in same if re.search(rf"(?i)\b{kind}\b", opening_of(path))}
-        own = Reference("document", f"{kind} {number}", tuple(path for path, has in those.items() if has == plain))
+            begun = (path for path in paths_of(None) if begins.match(PurePosixPath(path).name))
+            those = {path: plain for path in begun if re.search(rf"(?i)\b{kind}\b", opening_of(path))}
+        same = {path: PurePosixPath(path).stem.casefold() for path, has in those.items() if has == plain}
+        # the other files in a numbered folder are its plan, tasks, …
+        best = [path for path, stem in same.items() if _NUMBERED.match(stem) or stem == asked]
+        own = Reference("document", f"{kind} {number}", tuple(best or same))
         if own.sources or (len(those) >= SERIES and (plain != number or asks_only_for(query, [own]))):
             yield own
 
