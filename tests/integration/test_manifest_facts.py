@@ -17,6 +17,7 @@ FILES = {
     "package.json": '{\n  "name": "ferry",\n  "exports": {\n    "node": "./v2.js"\n  },\n'
     '  "engines": {\n    "node": ">=20",\n    "npm": ">=9"\n  }\n}\n',
     "composer.json": '{\n  "name": "ferry/ferry",\n  "require": {\n    "php": "^8.1"\n  }\n}\n',
+    "README.md": "# The ferry\n\nIt crosses the river.\n",
     "docs/guide.md": "# Guide\n\nThe ferry runs on every version of Ruby and of the Go language.\n",
 }
 app = app_fixture(FILES)
@@ -41,6 +42,7 @@ app = app_fixture(FILES)
                 "what licence does it have",
                 "Under which license is it released?",
                 "what is it licensed under?",
+                "which license does ferry use",
             )
         ),
         (
@@ -63,6 +65,7 @@ def test_the_version_of_a_language_or_the_license_is_quoted_from_the_manifest(
     [
         "Which Ruby version is required?",
         "which license plates do ferries have",
+        "which license does raft use",
         "What is Go?",
         "Which Python version runs in CI?",
         "Which node is required?",

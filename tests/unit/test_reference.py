@@ -6,7 +6,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse, sought_types
 from lore_server.query.ranking import HYBRID, Ranked
-from lore_server.query.reference import Reference, asks_only_for, references, tickets, written_paths
+from lore_server.query.reference import Reference, asks_only_for, references, tickets, titles, written_paths
 from lore_server.query.retrieve import Candidate, Candidates
 from tests.harness.chunks import candidate, make_chunk
 
@@ -242,3 +242,7 @@ def test_a_number_is_missing_only_where_several_documents_of_the_kind_have_one(q
 
 def test_a_number_after_a_kind_is_no_document_if_the_question_is_about_more() -> None:
     assert references(parse("how are 40 gates of kep 99 drained"), lambda _: NUMBERED) == []
+
+
+def test_a_title_of_a_release_may_have_a_line_above_and_below() -> None:
+    assert list(titles("****\n 3.1.0\n****\n\n- New.\n\n3.0.0\n=====\n")) == ["3.1.0", "3.0.0"]

@@ -26,10 +26,18 @@ _LINES = {
 """The manifests of each language, and their lines with its version; those of all languages, and their license."""
 
 
+def is_project(name: str, index: Index) -> bool:
+    """Return whether a name is that of the project: of its folder, or the last word of the title of a README."""
+    readmes = (path for path in index.catalogue.paths() if path.casefold().startswith("readme"))
+    titles = (re.split(r"[^\w\s.-]", index.catalogue.of_source(path)[0].title)[0].split() for path in readmes)
+    own = {index.root.name, "it", "this", "project", *(word for title in titles for word in title[-1:])}
+    return name.casefold() in map(str.casefold, own)
+
+
 def manifest_fact(question: str, index: Index) -> Fact | None:
     """Return what the manifests nearest to the root say; None for other questions, or if none says it."""
     asked, asks_license = _FORM["version"].fullmatch(question), _FORM["license"].fullmatch(question)
-    if not (asked or asks_license):
+    if not (asked or asks_license) or (asks_license and not is_project(asks_license["name"] or "it", index)):
         return None
     wanted = asked["language"].casefold() if asked else "license"
     files, form = next(found for name, found in _LINES.items() if wanted.startswith(name))

@@ -16,7 +16,7 @@ from lore_server.answer.class_questions import DefinedPlace, Fact, extended_clas
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, notes_of, release_of
+from lore_server.answer.release_facts import first_release, latest_release, notes_of, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -24,8 +24,9 @@ from lore_server.query.path_words import name_words
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import ABSENT, Reference, asks_only_for, titles
+from lore_server.query.reference import ABSENT, Reference, asks_only_for, spelled, titles
 from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, nouns
+from lore_server.query.wording import wording
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields
 from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
@@ -42,6 +43,7 @@ COMPARED = 60  # passages
 NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
 DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings
+_OPTION, _STATE = map(wording("closest").__getitem__, ("option", "state"))
 NEAREST = "The references are the nearest documents."
 NEAREST_PASSAGES = "The nearest passages:"
 NEAREST_SHOWN = 2
@@ -81,17 +83,15 @@ class PassageAnswers:
     def from_passages(
         self, found: SearchOutcome, limit: int, max_tokens: int, is_follow_up: bool = False
     ) -> WrittenAnswer:
-        """Return what the question names, or the best passages, led by a sentence if a single one answers it.
-
-        The subject of a follow-up is in the earlier question, so its own ordinary words need not occur.
-        """
+        """Return what the question names, or the best passages, led by a sentence if a single one answers it."""
+        # the subject of a follow-up is in the earlier question, so its own ordinary words need not occur
         question = found.query.text
         among = found.among
         named = [one for one in found.named if any(among is None or chunk.id in among for chunk in one.passages)]
         missing = " ".join(one.missing for one in found.named if not one.passages)
         share = share_of(stems(question), self._index.keywords.rarity)
         known = nouns(question, found.named)
-        fact = first_release(question, self._index)
+        fact = latest_release(question, self._index) or first_release(question, self._index)
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
         refusal = None if fact else self._refusal(found, known, not is_follow_up)
         refusal = Refusal(missing) if missing else refusal
@@ -105,7 +105,9 @@ class PassageAnswers:
             passages = self._parts(named, room)
         else:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
-            first = [fact[1]] if fact else defining(question, lambda: self._likely(found))
+            notes = self._parts([one for one in named if one.kind == "release"], room)
+            first = [fact[1]] if fact else [passage.chunk for passage in notes[:1]]
+            first = first or defining(question, lambda: self._likely(found))
             first = first or list(_headed(found))[:1] or steps(question, near, share)
             passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
@@ -203,7 +205,6 @@ class PassageAnswers:
     def from_tree(self, fact: Fact) -> WrittenAnswer:
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
-
         places = enumerate(fact.places, start=1)
         citations = [definition_citation(n, one, chunks[one.source], lines[one.source]) for n, one in places]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
@@ -240,8 +241,12 @@ def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> Wr
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
     """Return the best ticket or release, with its name, if the question asks for one; else None."""
     name_of = {KnowledgeType.TICKET: lambda chunk: f"ticket {_ticket(chunk)}", KnowledgeType.RELEASE: release_of}
+    state = _STATE.search(found.query.text)
+    exact = [*_OPTION.findall(found.query.text), *found.query.versions]
     for chunk in (file.chunk for file in found.ranked if file.chunk.type in found.query.sought_types):
-        if chunk.type in name_of and (name := name_of[chunk.type](chunk)):
+        fits = not state or not chunk.state or chunk.state == state[1].casefold()
+        fits = fits and all(spelled(one, is_whole=True).search(chunk.text) for one in exact)
+        if fits and chunk.type in name_of and (name := name_of[chunk.type](chunk)):
             return f"{CLOSEST} {name}", chunk
     return None
 

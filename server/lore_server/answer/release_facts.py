@@ -10,14 +10,18 @@ from pathlib import PurePosixPath
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.tokenizer import phrase_words
+from lore_server.answer.manifest_facts import is_project
 from lore_server.query.reference import BEFORE_VERSION, is_version, spelled, titled_lines, titles
 from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
-_QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
+_QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "since_when", "is_gone"))
 UNRELEASED = "the unreleased changes"
+UNSUPPORTED = "no longer supported"
+_SENTENCE = re.compile(r"(?<=[.;])\s")
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
 _VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
@@ -28,14 +32,33 @@ def asked_event(question: str) -> tuple[str, str] | None:
     if asked is None:
         return None
     subject = _FORM["around"].sub("", asked["subject"])
-    return subject, "" if _FORM["new"].match(asked["done"]) else asked["done"].casefold()
+    verb = str(asked["done"] or "").casefold()
+    done = UNSUPPORTED if verb.endswith("supported") else verb
+    return subject, "" if _FORM["new"].match(done) else done
+
+
+def latest_release(question: str, index: Index) -> tuple[str, Chunk] | None:
+    """Return a sentence that names the latest release with notes, and its passage, if a question asks for it."""
+    asked, catalogue = _FORM["latest"].fullmatch(question), index.catalogue
+    if asked is None or not all(is_project(name, index) for name in asked.group("whose", "name") if name):
+        return None
+    changes = [path for path in catalogue.paths() if syntax_of(path) in PROSE and _FORM["notes"].search(path)]
+    logs = catalogue.paths(KnowledgeType.RELEASE) or changes
+    top = min((path.count("/") for path in logs), default=0)
+    notes: dict[str, Chunk] = {}
+    for chunks in (catalogue.of_source(path) for path in logs if path.count("/") == top):
+        known = [version for _, version in _titled_versions(whole_lines(chunks)) if version != UNRELEASED]
+        known = known or [release_of(chunks[0]) or ""]
+        stable = [version for version in known if _order(version)[1]] or known
+        # a heading between the first and the last may name the version of something else, such as `Python 3.12`
+        notes |= {version: (notes_of(version, chunks) or chunks)[0] for version in (stable[0], stable[-1]) if version}
+    latest = max(notes, key=_order, default="")
+    return (f"The latest release with notes here is {latest}", notes[latest]) if latest else None
 
 
 def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
-    """Return a sentence that names the earliest release note with the subject of the question, and its passage.
-
-    If none has the verb of the question too, the latest with the subject says more: what is removed was deprecated.
-    """
+    """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
+    # if none has the verb of the question too, the latest with the subject says more: what is removed was deprecated
     if (asked := asked_event(question)) is None:
         return None
     subject, done = asked
@@ -43,7 +66,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         what, version, chunk = found
         named = f" as {done}" * bool(done)
         return f"The earliest release note here that names {what}{named} is that of {version}", chunk
-    if done and (found := _release(question, subject, "", max, index)):
+    if done and not _FORM["is_gone"].match(question) and (found := _release(question, subject, "", max, index)):
         what, version, chunk = found
         return f"No release note here names {what} as {done}; the latest that names it is that of {version}", chunk
     return None
@@ -64,7 +87,8 @@ def _release(
         chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
         if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done)]:
             version, chunk = best(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
-            return " and ".join(f"`{name}`" for name in names), version, chunk
+            # `a` and `b` as deprecated would mean both
+            return (" with " if done else " and ").join(f"`{name}`" for name in names), version, chunk
     return None
 
 
@@ -91,8 +115,10 @@ def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
 
 def _titled_versions(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return the numbers of the lines of a file that begin the notes of a version, with that version."""
-    titled = titled_lines("\n".join(lines))
-    return [(line, version) for line, title in titled if (version := _version_of(title))]
+    titled = [(line, title, lines[line - 1].count("#", 0, 6)) for line, title in titled_lines("\n".join(lines))]
+    first = next((level for _, title, level in titled if _version_of(title)), 0)
+    own = ((line, title) for line, title, level in titled if level <= first or not _FORM["other"].match(title))
+    return [(line, version) for line, title in own if (version := _version_of(title))]
 
 
 def _version_of(title: str) -> str | None:
@@ -105,24 +131,26 @@ def _version_of(title: str) -> str | None:
 def _stating(
     chunk: Chunk, begin: Callable[[str], list[tuple[int, str]]], words: re.Pattern[str], verb: str
 ) -> Iterator[str]:
-    """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings.
-
-    The heading of a passage with the notes of several short releases is that of the longest.
-    """
+    """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
+    # the heading of a passage with the notes of several short releases is that of the longest
     version, place = release_of(chunk), " ".join(chunk.heading)
     if version is None:
         return
-    known_verb = _FORM["stem"].match(verb)
-    stem = known_verb[0] if known_verb else verb
+    removal, other = _FORM["removal"], _FORM["stem"].match(verb)
+    stem = f"(?:{removal.pattern})" if removal.match(verb) else other[0] if other else verb
     # `before removal` states no removal, but a title `Removals` does
     states, titles_it = re.compile(rf"(?i)\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"), re.compile(rf"(?i)\b{stem}")
+    states = _FORM["unsupported"] if verb == UNSUPPORTED else states
     if known := begin(chunk.source):
         version = next((one for line, one in reversed(known) if line < chunk.lines[0]), "")
     for part in _PART.split(chunk.text):
         for title in titles(f"{part}\n\n"):
-            found = _version_of(title)
-            version, place = (found, "") if found else (version, f"{place} {title}")
-        if version and words.search(part) and (not verb or titles_it.search(place) or states.search(part)):
+            found = next((one for _, one in known if one == _version_of(title)), None)
+            above = "" if found or _FORM["kind"].match(title) else place
+            version, place = found or version, f"{above} {title}"
+        said = [_FORM["instead"].sub("", sentence) for sentence in _SENTENCE.split(part)] if verb else [part]
+        is_titled = not verb or titles_it.search(place)
+        if version and any(words.search(one) and (is_titled or states.search(one)) for one in said):
             yield version
 
 

@@ -23,7 +23,7 @@ TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
 BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* )?(?:release |version )?(?:in |for |with )?v?"
 _TITLE = re.compile(
-    r"(?mi)^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>"
+    r"(?mi)^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|^[*#+]{4,}\n *(\w.+)\n[*#+]{4,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>"
     rf"|(?<![^\n]\n)^({BEFORE_VERSION}\d+(?:\.\d+)+[^\n.]{{0,40}})\n(?=\n|\s*[-*+] )"
 )
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")

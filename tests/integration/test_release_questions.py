@@ -1,0 +1,97 @@
+"""Questions about releases get the release that the notes state, and no other one that has the same words."""
+
+from typing import Any
+
+import pytest
+
+from lore_server.app import App
+from tests.harness.calls import app_fixture
+
+FILES = {
+    "README.md": "# Fleet Manager: ships in a row\n\nIt counts the ships of a fleet.\n",
+    "CHANGELOG.md": "# Changes\n\n## Unreleased\n\n- Nothing yet.\n\n## 2.0.0b1\n\n- The first sketch of galleons.\n\n"
+    "## 1.4.0\n\n### Deck 9.9\n\n- Take the `anchorChain`, which holds each ship.\n\n### Removed\n\n- The planks.\n\n"
+    "### Added\n\n- The `capstan`.\n\n"
+    "- `ship.status()` has been removed. Use `ship.state()` instead.\n"
+    "- Deprecate `oldSail` in favor of `newSail`.\n"
+    "- Drop support for Hull 3.7. Add support for Hull 3.9.\n"
+    "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
+    "## 1.3.0\n\n- Fix a crash of Hull 3.7.\n- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
+    "## 1.0.0\n\n- The tiller of oak is one of elm.\n"
+    + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20)),
+    "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
+    "issues/issue-13.md": "---\nstate: closed\n---\n# Captain of the harbour\n\nThe harbour has a captain.\n",
+    "docs/history.md": "# The fleet\n\nSteer with the rudder, also after breaking changes of the rudder.\n",
+}
+app = app_fixture(FILES)
+
+
+def ask(app: App, question: str) -> dict[str, Any]:
+    return app.call("ask_knowledge_base", {"query": question})
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what is the latest version", "latest release of Manager", "What's the newest stable version of this project?"],
+)
+def test_the_latest_release_is_no_beta_and_no_version_of_something_else(app: App, question: str) -> None:
+    reply = ask(app, question)
+
+    assert reply["answer"].startswith("The latest release with notes here is 1.4.0 [1].")
+    assert "\n## 1.4.0\n" in reply["citations"][0]["quote"]
+
+
+@pytest.mark.parametrize("question", ["what is the latest version of Hull", "what is the latest ships version"])
+def test_the_latest_version_of_something_else_is_not_known(app: App, question: str) -> None:
+    assert "latest release" not in ask(app, question)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("since when is there an anchorChain", "`anchorChain` is that of 1.4.0"),
+        ("since which version can I use anchorChain?", "`anchorChain` is that of 1.4.0"),
+        ("is oldSail deprecated", "`oldSail` as deprecated is that of 1.4.0"),
+        ("was ship.status removed?", "`ship.status` as removed is that of 1.4.0"),
+        ("which version removed Hull 3.7 support", "`Hull 3.7` as removed is that of 1.4.0"),
+        ("is Hull 3.7 still supported", "`Hull 3.7` as no longer supported is that of 1.4.0"),
+        ("was the mast parameter of sailUp removed", "`mast` with `sailUp` as removed is that of 1.4.0"),
+    ],
+)
+def test_a_release_states_the_event_that_a_question_asks_for(app: App, question: str, what: str) -> None:
+    assert ask(app, question)["answer"].startswith(f"The earliest release note here that names {what} [1].")
+
+
+def test_what_is_below_another_title_was_not_removed(app: App) -> None:
+    assert ask(app, "which release removed the capstan")["answer"].startswith(
+        "No release note here names `capstan` as removed"
+    )
+
+
+@pytest.mark.parametrize("question", ["is newSail deprecated", "is Hull 3.9 still supported", "was ship.state removed"])
+def test_the_successor_of_what_is_gone_is_not_gone(app: App, question: str) -> None:
+    assert "release note" not in ask(app, question)["answer"]
+
+
+def test_what_is_used_instead_was_not_removed(app: App) -> None:
+    answer = ask(app, "which release removed ship.state")["answer"]
+
+    assert answer.startswith("No release note here names `ship.state` as removed; the latest that names it is that of")
+
+
+def test_a_release_is_cited_with_its_own_notes_although_others_fit_better(app: App) -> None:
+    reply = ask(app, "breaking changes of the rudder in 1.0")
+
+    assert reply["answer"].startswith("`CHANGELOG.md` has the notes of 1.0 [1].")
+    assert reply["citations"][0]["quote"].startswith("## 1.0.0\n\n- The tiller")
+
+
+def test_the_closest_match_has_the_state_and_the_option_that_a_question_asks_for(app: App) -> None:
+    assert ask(app, "open tickets about the captain of the harbour")["answer"].startswith(
+        "Closest match: ticket #12 (open)"
+    )
+    assert "Closest match" not in ask(app, "which release added --breaking-rudder")["answer"]
+
+
+def test_a_word_for_a_day_need_not_occur(app: App) -> None:
+    assert "occurs nowhere" not in ask(app, "how do I count the ships of a fleet tomorrow")["answer"]
