@@ -54,6 +54,26 @@ def test_fragments_never_lead(word: str) -> None:
     assert lead(f"How long does a failed job in a {word} wait?") is None or word not in str(lead(word))
 
 
+@pytest.mark.parametrize(("source", "leads"), [("docs/environments.md", False), ("docs/projects.md", True)])
+def test_each_word_of_a_short_question_is_in_the_sentence_or_above_it(source: str, leads: bool) -> None:
+    question, text = "How do I create a new project?", "Create a new environment with `make`.\n"
+    rarity = {"create": 1.0, "new": 1.0, "project": 0.2}  # the last is in most passages
+    share = share_of(stems(question), lambda words: {word: rarity[word] for word in words})
+
+    found = find_lead(question, [Passage(1, make_chunk(source, text=text, lines=(1, 2)))], share)
+
+    assert (found is not None) == leads
+
+
+def test_an_example_does_not_lead() -> None:
+    question, text = "default port of the queue", "The default port of the queue is 443.\n"
+    share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))
+    headings = [("Queue", "Ports"), ("Queue", "Example 3")]
+    passages = [Passage(1, make_chunk("docs/queue.md", text=text, lines=(1, 2), heading=one)) for one in headings]
+
+    assert [find_lead(question, [passage], share) is None for passage in passages] == [False, True]
+
+
 def test_only_markdown_prose_leads() -> None:
     assert lead("How long does a failed job wait before its first retry?", source="ferry/retry.py") is None
 

@@ -11,6 +11,7 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
 from lore_server.query.path_words import file_name_matches, name_words
+from lore_server.query.proximity import stems
 from lore_server.query.reference import spelled
 from lore_server.query.wording import wording
 
@@ -18,6 +19,7 @@ _FORM = wording("sentences")
 EXPLAINED = re.compile("|".join(_FORM[name].pattern for name in ("how", "why", "what_is")), re.IGNORECASE)
 COVERED = 0.7  # share of the question's words
 REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for something else
+SHORT, WHOLE = 3, 0.99  # words of a question, and the share of them all
 MIN_WORDS = 5
 MAX_CHARACTERS = 400
 _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
@@ -31,15 +33,19 @@ _RST_LINK = re.compile(r"(?::[\w.+:-]{1,60}:`!?~?([^`<]+?)|(?<!`)`([^`<]+?)(?=[^
 
 
 def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> tuple[str, Passage] | None:
-    """Return the sentence that covers the question best and fits its type, and its passage; None if there is none.
-
-    If the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it.
-    """
+    """Return the sentence that covers the question best and fits its type, and its passage; None if there is none."""
     fits = _fitting(question)
+    is_short = _subject(question) is None and len({stem for _, stem in stems(question)}) <= SHORT
     is_typed = any(_FORM[name].search(question) for name in ("asks_quantity", "why", "how", "what_is", "what_does"))
     least = REASON_COVERED if _FORM["why"].search(question) else COVERED
+    # if the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it
     some = [passage for passage in (passages if is_typed else passages[:1]) if share(passage.chunk.text) >= least]
+    some = [
+        one for one in some if not _FORM["example"].match("".join(one.chunk.heading[-1:]))
+    ]  # its values are its own
     found = [(text, passage) for passage in some for text in sentences(passage) if fits(text)]
+    if is_short:  # each of its words must be in the sentence or above it
+        found = [one for one in found if share(" ".join((one[0], one[1].chunk.source, *one[1].chunk.heading))) > WHOLE]
     defines = re.compile(_says_what(_subject(question) or "(?!)"), re.IGNORECASE)
     best = max(found, key=lambda one: (bool(defines.match(one[0])), share(one[0]), -one[1].number), default=None)
     return best if best is not None and share(best[0]) >= least else None
@@ -82,10 +88,8 @@ def _says_what(subject: str) -> str:
 
 
 def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
-    """Return the first of these chunks that says what the subject of a "what is" question is, or that it heads.
-
-    The beginning of a document with that name counts as headed, and in code a declaration with a comment above it.
-    """
+    """Return the first of these chunks that says what the subject of a "what is" question is, or that it heads."""
+    # the beginning of a document with that name counts as headed, and in code a declaration with a comment above it
     subject = _subject(question)
     if subject is None:
         return []
