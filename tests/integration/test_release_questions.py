@@ -17,7 +17,8 @@ FILES = {
     "- Drop support for Hull 3.7. Add support for Hull 3.9.\n"
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
     "## 1.3.0\n\n- Fix a crash of Hull 3.7.\n- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
-    "## 1.0.0\n\n- The tiller of oak is one of elm.\n"
+    "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
+    "- `bilge`: removed its smell.\n- Name the `tackle.block`, and drop the block of ice.\n- Weigh `cargo.key`.\n"
     + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20)),
     "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
     "issues/issue-13.md": "---\nstate: closed\n---\n# Captain of the harbour\n\nThe harbour has a captain.\n",
@@ -71,6 +72,17 @@ def test_what_is_below_another_title_was_not_removed(app: App) -> None:
 @pytest.mark.parametrize("question", ["is newSail deprecated", "is Hull 3.9 still supported", "was ship.state removed"])
 def test_the_successor_of_what_is_gone_is_not_gone(app: App, question: str) -> None:
     assert "release note" not in ask(app, question)["answer"]
+
+
+@pytest.mark.parametrize("name", ["tillerArm", "bilge", "tackle.block"])
+def test_what_something_else_was_removed_from_was_not_removed(app: App, name: str) -> None:
+    expected = f"No release note here names `{name}` as removed; the latest that names it is that of 1.0.0 [1]."
+
+    assert ask(app, f"which release removed {name}")["answer"].startswith(expected)
+
+
+def test_a_name_keeps_its_last_part(app: App) -> None:
+    assert "`cargo.key` is that of 1.0.0" in ask(app, "since when is there cargo.key")["answer"]
 
 
 def test_what_is_used_instead_was_not_removed(app: App) -> None:

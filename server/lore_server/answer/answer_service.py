@@ -26,7 +26,6 @@ from lore_server.query.lineage import functions_named
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget
-from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import with_fields
 from lore_server.replies.records import AnswerRecord, ModelUseRecord
 
@@ -146,7 +145,7 @@ class AnswerService:
         chunks_of = {source: self._index.catalogue.of_source(source) for source in sources} | now
         before = [current for chunk in before for current in _current(chunk, now)]
         ranked = [replace(file, chunk=chunk) for file in found.ranked[:limit] for chunk in _current(file.chunk, now)]
-        tokens = max(room - sum(len(chunk.text) for chunk in before) // CHARACTERS_PER_TOKEN, room // 2)
+        tokens = max(room - sum(len(chunk.text) for chunk in before) // budget.CHARACTERS_PER_TOKEN, room // 2)
         passages = pack(ranked, found.candidates, chunks_of.__getitem__, limit, tokens)
         more = [chunk for chunk in before if not any(passage.contains(chunk) for passage in passages)]
         return [*passages, *(Passage(n, chunk) for n, chunk in enumerate(more, start=len(passages) + 1))]

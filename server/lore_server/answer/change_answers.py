@@ -26,8 +26,7 @@ _FORM = wording("changes")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
 SHOWN = 3  # commits
 CITED = 5  # tickets
-ChunksOf = Callable[[str], Sequence[Chunk]]
-"""Returns the passages that define a name."""
+ChunksOf = Callable[[str], Sequence[Chunk]]  # returns the passages that define a name
 _NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 

@@ -35,7 +35,6 @@ _RST_LINK = re.compile(r"(?::[\w.+:-]{1,60}:`!?~?([^`<]+?)|(?<!`)`([^`<]+?)(?=[^
 def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> tuple[str, Passage] | None:
     """Return the sentence that covers the question best and fits its type, and its passage; None if there is none."""
     fits = _fitting(question)
-    is_short = _subject(question) is None and len({stem for _, stem in stems(question)}) <= SHORT
     is_typed = any(_FORM[name].search(question) for name in ("asks_quantity", "why", "how", "what_is", "what_does"))
     least = REASON_COVERED if _FORM["why"].search(question) else COVERED
     # if the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it
@@ -44,7 +43,7 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
         one for one in some if not _FORM["example"].match("".join(one.chunk.heading[-1:]))
     ]  # its values are its own
     found = [(text, passage) for passage in some for text in sentences(passage) if fits(text)]
-    if is_short:  # each of its words must be in the sentence or above it
+    if _subject(question) is None and len({stem for _, stem in stems(question)}) <= SHORT:  # each word must be there
         found = [one for one in found if share(" ".join((one[0], one[1].chunk.source, *one[1].chunk.heading))) > WHOLE]
     defines = re.compile(_says_what(_subject(question) or "(?!)"), re.IGNORECASE)
     best = max(found, key=lambda one: (bool(defines.match(one[0])), share(one[0]), -one[1].number), default=None)

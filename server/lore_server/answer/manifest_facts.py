@@ -29,9 +29,9 @@ _LINES = {
 def is_project(name: str, index: Index) -> bool:
     """Return whether a name is that of the project: of its folder, or the last word of the title of a README."""
     readmes = (path for path in index.catalogue.paths() if path.casefold().startswith("readme"))
-    titles = (re.split(r"[^\w\s.-]", index.catalogue.of_source(path)[0].title)[0].split() for path in readmes)
-    own = {index.root.name, "it", "this", "project", *(word for title in titles for word in title[-1:])}
-    return name.casefold() in map(str.casefold, own)
+    titles = [index.root.name, *(index.catalogue.of_source(path)[0].title for path in readmes)]
+    ends = (re.split(r"[^\w\s.-]", title)[0].casefold().split()[-1:] for title in titles)
+    return name.casefold() in ("it", "this", "project") or [name.casefold()] in ends
 
 
 def manifest_fact(question: str, index: Index) -> Fact | None:

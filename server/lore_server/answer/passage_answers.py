@@ -241,8 +241,7 @@ def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> Wr
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
     """Return the best ticket or release, with its name, if the question asks for one; else None."""
     name_of = {KnowledgeType.TICKET: lambda chunk: f"ticket {_ticket(chunk)}", KnowledgeType.RELEASE: release_of}
-    state = _STATE.search(found.query.text)
-    exact = [*_OPTION.findall(found.query.text), *found.query.versions]
+    state, exact = _STATE.search(found.query.text), [*_OPTION.findall(found.query.text), *found.query.versions]
     for chunk in (file.chunk for file in found.ranked if file.chunk.type in found.query.sought_types):
         fits = not state or not chunk.state or chunk.state == state[1].casefold()
         fits = fits and all(spelled(one, is_whole=True).search(chunk.text) for one in exact)

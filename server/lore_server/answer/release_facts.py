@@ -21,7 +21,7 @@ _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "since_when", "is_gone"))
 UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
-_SENTENCE = re.compile(r"(?<=[.;])\s")
+Event = tuple[re.Pattern[str], re.Pattern[str]]
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
 _VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
@@ -32,8 +32,7 @@ def asked_event(question: str) -> tuple[str, str] | None:
     if asked is None:
         return None
     subject = _FORM["around"].sub("", asked["subject"])
-    verb = str(asked["done"] or "").casefold()
-    done = UNSUPPORTED if verb.endswith("supported") else verb
+    done = UNSUPPORTED if str(asked["done"]).endswith("supported") else (asked["done"] or "").casefold()
     return subject, "" if _FORM["new"].match(done) else done
 
 
@@ -47,8 +46,8 @@ def latest_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     top = min((path.count("/") for path in logs), default=0)
     notes: dict[str, Chunk] = {}
     for chunks in (catalogue.of_source(path) for path in logs if path.count("/") == top):
-        known = [version for _, version in _titled_versions(whole_lines(chunks)) if version != UNRELEASED]
-        known = known or [release_of(chunks[0]) or ""]
+        titled = [version for _, version in _titled_versions(whole_lines(chunks)) if version != UNRELEASED]
+        known = titled or [release_of(chunks[0]) or ""]
         stable = [version for version in known if _order(version)[1]] or known
         # a heading between the first and the last may name the version of something else, such as `Python 3.12`
         notes |= {version: (notes_of(version, chunks) or chunks)[0] for version in (stable[0], stable[-1]) if version}
@@ -80,16 +79,31 @@ def _release(
     for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
         marks = {name: ("--" * (f"--{name}" in question), r"\(" * (f"{name}()" in question)) for name in names}
-        forms = (dashes + spelled(name, is_whole=True).pattern + call for name, (dashes, call) in marks.items())
+        forms = [dashes + spelled(name, is_whole=True).pattern + call for name, (dashes, call) in marks.items()]
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
         begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
-        chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
-        if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done)]:
+        found = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
+        chunks = [one for one in found if release_of(one) is not None]
+        event = _event(done, forms[0]) if done else None
+        if notes := [(version, one) for one in chunks for version in _stating(one, begin(one.source), words, event)]:
             version, chunk = best(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
             # `a` and `b` as deprecated would mean both
             return (" with " if done else " and ").join(f"`{name}`" for name in names), version, chunk
+        if any(words.search(one.text) for one in chunks):
+            return None  # `name` is not what happened to `peer.name`
     return None
+
+
+def _event(verb: str, name: str) -> Event:
+    """Return patterns for a sentence with a verb, of removal about this name, and for a title."""
+    removal, other = _FORM["removal"], _FORM["stem"].match(verb)
+    stem = f"(?:{removal.pattern})" if removal.match(verb) else other[0] if other else verb
+    states = rf"\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"  # `before removal` states no removal, but a title `Removals` does
+    if _FORM["gone"].match(verb):  # what something is removed from, or within, is not removed
+        states = rf"{states}{_FORM['object'].pattern}{name}(?!\.\w)|{name}(?!\.\w)[^;:]{{0,200}}?\b{stem}p?ed\b"
+    states = _FORM["unsupported"].pattern if verb == UNSUPPORTED else states
+    return re.compile(states, re.IGNORECASE), re.compile(rf"\b{stem}", re.IGNORECASE)
 
 
 def release_of(chunk: Chunk) -> str | None:
@@ -122,35 +136,24 @@ def _titled_versions(lines: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _version_of(title: str) -> str | None:
-    if _FORM["unreleased"].search(title):
-        return UNRELEASED
     found = _VERSION.search(title)
-    return found[1] if found else None
+    return UNRELEASED if _FORM["unreleased"].search(title) else found[1] if found else None
 
 
-def _stating(
-    chunk: Chunk, begin: Callable[[str], list[tuple[int, str]]], words: re.Pattern[str], verb: str
-) -> Iterator[str]:
+def _stating(chunk: Chunk, known: list[tuple[int, str]], words: re.Pattern[str], event: Event | None) -> Iterator[str]:
     """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
     # the heading of a passage with the notes of several short releases is that of the longest
-    version, place = release_of(chunk), " ".join(chunk.heading)
-    if version is None:
-        return
-    removal, other = _FORM["removal"], _FORM["stem"].match(verb)
-    stem = f"(?:{removal.pattern})" if removal.match(verb) else other[0] if other else verb
-    # `before removal` states no removal, but a title `Removals` does
-    states, titles_it = re.compile(rf"(?i)\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"), re.compile(rf"(?i)\b{stem}")
-    states = _FORM["unsupported"] if verb == UNSUPPORTED else states
-    if known := begin(chunk.source):
+    version, place, versions = release_of(chunk), " ".join(chunk.heading), {one for _, one in known}
+    if known:
         version = next((one for line, one in reversed(known) if line < chunk.lines[0]), "")
     for part in _PART.split(chunk.text):
         for title in titles(f"{part}\n\n"):
-            found = next((one for _, one in known if one == _version_of(title)), None)
+            found = one if (one := _version_of(title)) in versions else None
             above = "" if found or _FORM["kind"].match(title) else place
             version, place = found or version, f"{above} {title}"
-        said = [_FORM["instead"].sub("", sentence) for sentence in _SENTENCE.split(part)] if verb else [part]
-        is_titled = not verb or titles_it.search(place)
-        if version and any(words.search(one) and (is_titled or states.search(one)) for one in said):
+        said = [_FORM["instead"].sub("", one) for one in _FORM["sentence"].split(part)] if event else [part]
+        is_titled = event is None or event[1].search(place)
+        if version and any(words.search(one) and (is_titled or (event and event[0].search(one))) for one in said):
             yield version
 
 

@@ -29,8 +29,7 @@ FEW_WORDS = 4
 MAX_SHARE = 0.95
 REPEATED = 0.25
 MAX_PASSAGES = 8  # of one file
-BEST = frozenset({"vectors", "namePartMatch", "proximity", "symbolMatch"})
-"""Terms that a file takes from the passage that has most of it, whichever that is."""
+BEST = frozenset({"vectors", "namePartMatch", "proximity", "symbolMatch"})  # of a file: those of the passage with most
 READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double

@@ -133,8 +133,7 @@ def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] =
 
 
 def _numbered(query: Query, paths_of: Paths, opening_of: Callable[[str], str]) -> Iterator[Reference]:
-    """Yield documents named by their kind and number: `RFC 37`, `adr-0003`, `spec 4`."""
-    # a kind is a type of document, a word of the file or folder name, or else one at the beginning of the document
+    """Yield documents named by number and kind, that is a type or a word of their path or beginning: `RFC 37`."""
     for kind, number in _KIND_AND_NUMBER.findall(query.text):
         asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0") or "0"
         if kind.casefold() in STOPWORDS or plain in tickets(query.text):
