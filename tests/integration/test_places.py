@@ -121,6 +121,20 @@ def test_a_missing_place_is_named(app: App) -> None:
         read(app, "\n".join(["docs/bread.md"] * 21))
 
 
+@pytest.mark.parametrize(
+    "asked", [{"path": "docs/rope.md:3-2"}, {"path": "docs/rope.md", "start": 3, "end": 2}], ids=str
+)
+def test_lines_that_end_before_they_begin_are_refused_as_such(app: App, asked: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=r"Lines 3 to 2 of docs/rope\.md end before they begin"):
+        read(app, **asked)
+
+
+@pytest.mark.parametrize("part", [{"start": 2}, {"end": 3}], ids=str)
+def test_lines_are_named_in_the_path_or_beside_it_but_not_in_both(app: App, part: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match="in `path` and in `start` or `end`"):
+        read(app, "src/crew.py:5-6", **part)
+
+
 @pytest.mark.parametrize("place", ["docs/mooring.md", "docs/mooring.md:1-3", '"docs/mooring.md:3"'])
 def test_passages_like_another_are_found_without_it(app: App, place: str) -> None:
     reply = app.call("query_documents", {"query": f"like:{place}"})

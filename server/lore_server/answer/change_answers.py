@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.wording import wording
-from lore_server.replies.paging import whole_lines
+from lore_server.replies.paging import place_of, whole_lines
 from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
 
 _FORM = wording("changes")
@@ -27,7 +26,6 @@ _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what
 SHOWN = 3  # commits
 CITED = 5  # tickets
 ChunksOf = Callable[[str], Sequence[Chunk]]  # returns the passages that define a name
-_NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
 class ChangeAnswers:
@@ -138,10 +136,9 @@ def changed_place(
     found = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
     if found is None:
         return None
-    given = found["place"].rstrip(".:")
-    lines = (int(found["first"]), int(found["last"] or found["first"])) if found["first"] else None
-    if numbered := _NUMBERED.fullmatch(given):
-        given, lines = numbered[1], (int(numbered[2]), int(numbered[3] or numbered[2]))
+    numbers = f":{found['first']}-{found['last'] or found['first']}" if found["first"] else ""
+    given, asked = place_of(found["place"].rstrip(".:") + numbers)
+    lines = (min(asked), max(asked)) if asked else None
     if (source := _file(given, paths())) is not None:
         return ChangedPlace(source, source, lines)
     return None if lines else defined_place(given, tree, members_of, chunks_of)

@@ -292,7 +292,7 @@ def why(session: Session, place: Annotated[str, Argument(metavar="PLACE", help="
     from lore_server.replies.paging import place_of
 
     path, asked = place_of(place)
-    lines = {"start": asked.first, "end": asked.last} if asked else {}
+    lines = {"start": asked[0], "end": asked[1]} if asked else {}
     result = session.ask("get_source", path=_path_in(session.root, path), **lines, history=True, max_tokens=WHOLE)
     session.show(result, render_index.history(cast("SourceTextRecord", result)).body)
     if not result["history"]:

@@ -180,13 +180,12 @@ class LineRange(NamedTuple):
     last: int | None = None
 
 
-def place_of(text: str) -> tuple[str, LineRange | None]:
+def place_of(text: str) -> tuple[str, tuple[int, int] | None]:
     """Return the path and the lines of a place such as `src/a.py:10-40`, as results name it."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return text, None
-    first = max(1, int(found["first"]))
-    return found["path"], LineRange(first, max(first, int(found["last"] or first)))
+    return found["path"], (max(1, int(found["first"])), max(1, int(found["last"] or found["first"])))
 
 
 def file_part(
@@ -199,8 +198,11 @@ def file_part(
     max_tokens: int,
 ) -> SourceTextRecord:
     """Return the reply with the text from `at` on, cut after a line if possible. Raises InvalidArgument."""
-    if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
-        raise InvalidArgument(f"{reply['source']} has no such lines.", f"Its lines are 1 to {len(lines):,}.")
+    hint = f"Its lines are 1 to {len(lines):,}."
+    if asked.last is not None and asked.last < asked.first:
+        raise InvalidArgument(f"Lines {asked.first} to {asked.last} of {reply['source']} end before they begin.", hint)
+    if asked.first > len(lines):
+        raise InvalidArgument(f"{reply['source']} has no such lines.", hint)
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text, start = "\n".join(lines[: asked.last]), max(at, begins[asked.first - 1])
     for longest in (LONGEST_TITLE, budget.SHORT):

@@ -138,9 +138,11 @@ class DocumentService:
                 hint = "Write the lines behind each path, such as `src/a.py:10-40`."
                 raise InvalidArgument("`start`, `end` and `cursor` are for a single file.", hint)
             return self._several(list(filter(None, path.split("\n"))), max_tokens, history)
-        if not chunks and start is None and end is None:
+        if not chunks:
             path, asked = place_of(path.strip())
-            start, end = asked or (None, None)
+            if asked and (start or end):
+                raise InvalidArgument("The lines are in `path` and in `start` or `end`.", "Give them once.")
+            start, end = asked or (start, end)
             chunks = self._index.catalogue.of_source(path)
         if not chunks:
             near = ", ".join(nearest_paths(path, self._index.catalogue.paths()))

@@ -117,7 +117,7 @@ class SearchService:
             return read_request(text, *filters)
         id_, (path, asked) = like["place"].strip('"'), place_of(like["place"].strip('"'))
         chunks = [*self._index.catalogue.chunks([id_]).values()] or self._index.catalogue.of_source(path)
-        inside = [chunk for chunk in chunks if asked is None or chunk.lines[1] >= asked.first]
+        inside = [chunk for chunk in chunks if asked is None or chunk.lines[1] >= asked[0]]
         if not inside:
             raise DocumentNotFound(f"There is no passage `{id_}`.", "Give like: the id or `path:lines` of a result.")
         chunk = inside[0]
