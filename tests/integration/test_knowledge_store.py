@@ -100,6 +100,28 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     assert len(messages(store.home)) == 1
 
 
+def test_the_message_of_a_write_names_chapters_by_their_titles_with_the_subchapters_that_went_too(
+    store: KnowledgeStore,
+) -> None:
+    create(store, "guide", "A", "B")
+    for title, place in (("B1", "B"), ("B2", "B1")):
+        store.edit(PROJECT, "guide", add_part(ChapterName(title), "x", "after", ChapterName(place)), AGENT)
+    text = store.reader.document(PROJECT, "guide").document.text
+    store.edit(PROJECT, "guide", rewrite(text.replace("## B1", "### B1").replace("## B2", "#### B2")), AGENT)
+
+    updated = store.edit(PROJECT, "guide", update_part(ChapterName(index=1), "y"), AGENT)
+    part = store.edit(PROJECT, "guide", remove_part(ChapterName(index=3)), AGENT)
+    whole = store.edit(PROJECT, "guide", remove_part(ChapterName(index=1)), AGENT)
+    store.edit(PROJECT, "guide", rewrite(text.replace("## B", "### B")), AGENT)
+    all_below = store.edit(PROJECT, "guide", remove_part(ChapterName(index=0)), AGENT)
+
+    prefix = f"Update knowledge for {PROJECT}: "
+    assert updated["message"] == f"{prefix}Updated chapter 'B' in guide.md"
+    assert part["message"] == f"{prefix}Removed chapter 'B2' from guide.md"
+    assert whole["message"] == f"{prefix}Removed chapter 'B' with its subchapter 'B1' from guide.md"
+    assert all_below["message"] == f"{prefix}Removed chapter 'A' with its subchapters 'B', 'B1', 'B2' from guide.md"
+
+
 @pytest.mark.requirement("KB-001", "KB-002", "KB-003")
 def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)

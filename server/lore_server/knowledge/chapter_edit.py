@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound
@@ -16,9 +17,9 @@ Place = Literal["end", "before", "after"]
 
 
 class Edit(NamedTuple):
-    """A change to a text: its description, to which the file name is added, and a function of the text and the time."""
+    """A change to a text (by its time), and its description for that text, to which the file name is added."""
 
-    what: str
+    what: Callable[[str], str]
     change: Callable[[str, str], str]
 
 
@@ -32,6 +33,10 @@ class PartKind:
     borders: range
     has_front_matter: bool
     most: int = 0  # the maximum number of parts, if there is one
+    mark: str = ""  # before the title wherever a part is named
+
+    def shown(self, title: str) -> str:
+        return f"{self.name} '{self.mark}{title}'"
 
     def headings(self, found: Outline) -> list[Heading]:
         return [heading for heading in found.headings if heading.level in self.levels]
@@ -87,8 +92,7 @@ class PartEditor:
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
         added = _titles(self._kind.headings(outline(body)))
-        whole_end = self._end(index, heading.level)
-        below = {other.title for other in self.headings if end <= other.line < whole_end}
+        below = {other.title for other in self.below(index)}
         if again := next((title for _, title in added if title in below), None):
             message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
             raise SectionExists(message, "Update it by its own title.")
@@ -117,6 +121,11 @@ class PartEditor:
         titles = _titles(self.headings)
         titles[index:index] = [(level, title), *_titles(self._kind.headings(outline(body)))]
         return self._replaced(at, at, block + "\n" * (at < len(self._lines)), titles)
+
+    def below(self, index: int) -> list[Heading]:
+        """Return the headings of the deeper parts that belong to a part."""
+        first, level, _ = self.headings[index]
+        return [heading for heading in self.headings if first < heading.line < self._end(index, level)]
 
     def remove(self, index: int) -> str:
         first, level, _ = self.headings[index]
@@ -159,7 +168,7 @@ def _titles(headings: Sequence[Heading]) -> list[tuple[int, str]]:
 
 
 CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=MOST_CHAPTERS)
-SECTIONS = PartKind("section", "main document", range(2, 3), range(1, 3), has_front_matter=False)
+SECTIONS = PartKind("section", "main document", range(2, 3), range(1, 3), has_front_matter=False, mark="## ")
 _HEADER = re.compile(r"^##\s+\S")
 
 
@@ -179,9 +188,6 @@ class ChapterName:
     index: int | None = None
     kind: ClassVar = CHAPTERS
 
-    def __str__(self) -> str:
-        return f"chapter '{self.title}'" if self.title is not None else f"chapter {self.index}"
-
     def checked_title(self) -> str:
         return document.checked_title(self.title or "", "chapter title")
 
@@ -196,9 +202,6 @@ class SectionName:
 
     header: str
     kind: ClassVar = SECTIONS
-
-    def __str__(self) -> str:
-        return f"section '{self.header.strip()}'"
 
     def checked_title(self) -> str:
         """Return the title in the header. Raises InvalidArgument."""
@@ -267,16 +270,26 @@ def rewrite(new: str) -> Edit:
         is_dated = new != old and updated and updated == before.metadata.updated
         return with_updated(new, now) if is_dated else new
 
-    return Edit("Updated", change)
+    return Edit(lambda _: "Updated", change)
 
 
-def _edit(part: PartName, what: str, change: Callable[[PartEditor], str]) -> Edit:
-    return Edit(what, lambda text, now: change(PartEditor(part.kind, text, now)))
+def _edit(part: PartName, what: Callable[[PartEditor, int], str], change: Callable[[PartEditor, int], str]) -> Edit:
+    """Return an edit of an existing part, which both functions get by its editor and index."""
+
+    def called(function: Callable[[PartEditor, int], str], text: str, now: str = "") -> str:
+        parts = PartEditor(part.kind, text, now)
+        return function(parts, part.among(parts.headings))
+
+    return Edit(partial(called, what), partial(called, change))
 
 
 def update_part(part: PartName, content: str, summary: str = "") -> Edit:
     """Replace the content of a part, but not its heading and deeper parts. A summary becomes the first paragraph."""
-    return _edit(part, f"Updated {part} in", lambda parts: parts.update(part.among(parts.headings), content, summary))
+    return _edit(
+        part,
+        lambda parts, index: f"Updated {part.kind.shown(parts.headings[index].title)} in",
+        lambda parts, index: parts.update(index, content, summary),
+    )
 
 
 def add_part(
@@ -284,13 +297,18 @@ def add_part(
 ) -> Edit:
     """Add a part at the end, or before or after the reference, with the reference's level."""
 
-    def change(parts: PartEditor) -> str:
-        title = part.checked_title()
+    def change(text: str, now: str) -> str:
+        parts, title = PartEditor(part.kind, text, now), part.checked_title()
         position = reference.among(parts.headings) if reference and place != "end" else None
         return parts.add(title, content, summary, place, position)
 
-    return _edit(part, f"Added {part} to", change)
+    return Edit(lambda _: f"Added {part.kind.shown(part.checked_title())} to", change)
 
 
 def remove_part(part: PartName) -> Edit:
-    return _edit(part, f"Removed {part} from", lambda parts: parts.remove(part.among(parts.headings)))
+    def what(parts: PartEditor, index: int) -> str:
+        below = [f"'{heading.title}'" for heading in parts.below(index)]
+        with_them = f" with its sub{part.kind.name}{'s' * (len(below) > 1)} {', '.join(below)}" if below else ""
+        return f"Removed {part.kind.shown(parts.headings[index].title)}{with_them} from"
+
+    return _edit(part, what, PartEditor.remove)

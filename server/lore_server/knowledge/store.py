@@ -200,8 +200,9 @@ class KnowledgeStore:
         """Change an existing document or, without a file name, the main document. May raise the errors of the edit."""
         with self.writing():
             project, path, data = self._found(project_id, filename, expected_version)
-            new = edit.change(exact(data), self.now()).encode("utf-8", "surrogateescape")
-            return self.save(project, {path: new}, f"{edit.what} {file_name(path)}", author, path)
+            old = exact(data)
+            new = edit.change(old, self.now()).encode("utf-8", "surrogateescape")
+            return self.save(project, {path: new}, f"{edit.what(old)} {file_name(path)}", author, path)
 
     def write_main(self, project_id: str, content: str, author: Author, expected_version: str | None = None) -> Written:
         """Replace a project's main document, and create the project if it does not exist."""
