@@ -16,6 +16,7 @@ from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.operations.table import render
 from tests.harness.calls import Opener, sync_job
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
@@ -155,6 +156,28 @@ def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app
     assert reply["freshness"]["state"] == "partial"
     assert (again["state"], again["id"] != job["id"]) == ("done", True)
     assert_equals_fresh(app.index)
+
+
+def said(app: App, id_: str) -> str:
+    return render("cancel_job", app.call("cancel_job", {"id": id_})).whole()
+
+
+def test_the_reply_to_a_cancellation_says_what_it_did(app: App, model: BlockedModel) -> None:
+    manage(app, wait_seconds=600)
+    write_project(app.index.root, {"docs/new.md": "# New\n\nNew text.\n"})
+    job = blocked_sync(app, model)
+    replies = [app.call(name, {"id": job["id"]}) for name in ("cancel_job", "get_job")]
+    model.embedder.free.set()
+    ended(app, job["id"])
+    again = manage(app, wait_seconds=600)
+
+    for reply in replies:
+        text = render("get_job", reply).whole()
+        assert f"Cancellation was requested; get_job (id={job['id']}) shows when the job has ended." in text
+    assert said(app, job["id"]).startswith("The sync is cancelled")
+    assert said(app, again["id"]).startswith(
+        f"There was nothing to cancel: the sync had already ended (job {again['id']})."
+    )
 
 
 def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:

@@ -37,7 +37,7 @@ OPERATIONS: dict[str, Entry] = {
     "get_source": Entry(lambda its: its.documents.source, render_index.source),
     "manage_knowledge_base": Entry(lambda its: its.jobs.run, render_index.job),
     "get_job": Entry(lambda its: its.jobs.get, render_index.job),
-    "cancel_job": Entry(lambda its: its.jobs.cancel, render_index.job),
+    "cancel_job": Entry(lambda its: its.jobs.cancel, render_index.cancelled),
     "manage_database": Entry(lambda its: its.database.manage, render_index.database),
     "healthcheck": Entry(lambda its: its.health.check, render_index.health),
     "list_projects": Entry(lambda its: its.projects.all, render_knowledge.projects),

@@ -360,6 +360,7 @@ class JobRecord(TypedDict):
     rate: NotRequired[float]
     eta_seconds: NotRequired[float]
     joined: NotRequired[bool]
+    cancelling: NotRequired[bool]
     report: NotRequired[SyncResultRecord]
     problem: NotRequired[ErrorRecord]
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lore_etl.core.progress import Plan
@@ -201,7 +202,8 @@ def job(result: records.JobRecord) -> ReplyText:
             left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
             done = f": {result['done']} of {result['total']}{left}" if result["total"] else ""
             state += f" {result['stage']}{done}."
-        return ReplyText("\n".join([state, *problem]))
+        end = f"Cancellation was requested; get_job (id={result['id']}) shows when the job has ended."
+        return ReplyText("\n".join([state, *problem]), (end,) * ("cancelling" in result))
     report = result["report"]
     counts = (
         f"{report['created']} created, {report['updated']} updated, {report['unchanged']} unchanged, "
@@ -215,6 +217,13 @@ def job(result: records.JobRecord) -> ReplyText:
     if "known" in report:
         remarks.append(f"{counted(report['known'], 'known problem')}: see `lore status` (healthcheck)")
     return ReplyText("\n".join([*body, *problem]), (*remarks, *notes(report)))
+
+
+def cancelled(result: records.JobRecord) -> ReplyText:
+    """Render a job after a request to cancel it, which changes nothing if the job had already ended."""
+    ended = f"There was nothing to cancel: the {result['action']} had already ended (job {result['id']}).\n"
+    whole = job(result)
+    return replace(whole, body=ended + whole.body) if result["state"] in ("done", "failed") else whole
 
 
 def _problems(record: records.SyncResultRecord | records.ProblemsRecord) -> Iterator[str]:

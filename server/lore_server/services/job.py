@@ -91,6 +91,8 @@ class Job:
             }
             if base["state"] == "running":
                 base["stage"], base["done"], base["total"], since = self.step
+                if self.cancelled.is_set():
+                    base["cancelling"] = True
                 elapsed = time.monotonic() - since
                 if base["done"] and elapsed > 0:
                     rate = base["done"] / elapsed
