@@ -235,6 +235,7 @@ FRESHNESS = " (`lore sync`, or manage_knowledge_base with action=sync)"
 CASES = [
     Case(ERRORS, MISSING, nothing, search),
     Case(ERRORS, MISSING, nothing, verification),
+    Case(ERRORS, MISSING, nothing, memories),
     Case(ERRORS, MISSING, delete, search),
     Case(ERRORS, MISMATCH, use_another_model, search),
     Case(ERRORS, DAMAGED, flip_words, search),
@@ -258,9 +259,6 @@ CASES = [
     Case(HEALTH, "Run `lore sync` to rebuild it from cached vectors.", remove("vectors-*"), health),
     Case(HEALTH, "Run `lore sync` to build new ones.", use_another_model, health),
     Case(HEALTH, "Run `lore sync` to rebuild it.", remove(KEYWORDS), health),
-    Case("server/lore_server/services/memory_service.py",
-         "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index.",
-         nothing, memories),
     Case("server/lore_server/query/retrieve.py",
          "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again.",
          take_forged_vectors, search),

@@ -12,6 +12,8 @@ from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.replies.problem import problem
+from lore_server.services.memory_service import NO_MATCH, NO_MEMORY, NO_MEMORY_IN_GROUPS
+from lore_server.services.search_service import SHORT_NOTE
 from tests.harness.calls import Call, Opener, calling, indexed, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -182,6 +184,31 @@ def test_without_an_index_memories_are_found_by_words_and_the_reply_reports_it(a
     for query in NOTHING:
         call("search_memories", query=query)
     assert not app.index.exists()
+
+
+def test_a_search_that_finds_nothing_tells_no_index_from_no_memory_and_from_no_match(
+    tmp_path: Path, home: Path, open_app: Opener
+) -> None:
+    call = calling(open_app(write_project(tmp_path.resolve() / "empty", {}), home=home))
+
+    def said(**more: Any) -> tuple[str, str]:
+        reply = call("search_memories", query="whale", **more)
+        assert reply["results"] == []
+        return reply["suggestion"], reply.get("degraded", "")
+
+    assert said()[0] == NO_MEMORY
+    assert "no index yet" in said()[1]
+    call("manage_knowledge_base", action="sync", wait_seconds=600)
+    advice, degraded = said()
+    assert (advice, "no index" in degraded) == (NO_MEMORY, False)
+    assert "A sync found no files to index" in degraded
+
+    call("add_memory", name="Lamp", body="Paraffin burns.", group_id="light")
+    call("manage_knowledge_base", action="sync", wait_seconds=600)
+    assert said() == (NO_MATCH, "")
+    assert said(group_ids=["light"]) == (NO_MATCH, "")
+    assert said(group_ids=["dark"]) == (NO_MEMORY_IN_GROUPS, "")
+    assert said(max_tokens=200)[0] == NO_MATCH[: SHORT_NOTE - 1] + "…"
 
 
 def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: Call) -> None:

@@ -13,6 +13,7 @@ from lore_server.console.output import in_shell
 from lore_server.operations.table import OPERATIONS
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.reference import ABSENT
+from lore_server.services.memory_service import NO_MATCH
 from tests.harness.commands import run_lore
 from tests.harness.projects import copy_project
 
@@ -93,13 +94,15 @@ def test_a_name_that_only_a_path_contains_is_found(app: App) -> None:
     assert reply["results"][0]["source"] == "knowledge/oncall-runbook.md"
 
 
-@pytest.mark.parametrize("command", [["search"], ["memory", "search"], ["ask"]], ids=" ".join)
-def test_a_command_that_finds_nothing_exits_with_one(sample: Path, tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "advice"), [("search", SUGGESTION), ("memory search", NO_MATCH), ("ask", SUGGESTION)]
+)
+def test_a_command_that_finds_nothing_exits_with_one(sample: Path, tmp_path: Path, command: str, advice: str) -> None:
     copy_project(sample, tmp_path / "project")
-    done = run_lore("--no-daemon", *command, "qwxyzzy", "florbnix", cwd=tmp_path / "project")
+    done = run_lore("--no-daemon", *command.split(), "qwxyzzy", "florbnix", cwd=tmp_path / "project")
 
     assert done.returncode == 1, done.stderr
-    assert in_shell(SUGGESTION) in done.stdout
+    assert in_shell(advice) in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.replies.problem import problem
+from lore_server.services.knowledge_search import NO_DOCUMENTS, SUGGESTION
 from tests.harness.calls import Call, Opener, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, assert_sound, git, seed_store
 
@@ -62,6 +63,12 @@ def test_reading_creates_nothing(call: Call, home: Path) -> None:
     call("search_knowledge", query="x")
 
     assert not home.exists()
+
+
+def test_a_search_in_a_project_without_documents_says_that_it_has_none(call: Call) -> None:
+    assert call("search_knowledge", query="x")["suggestion"] == NO_DOCUMENTS
+    write(call)
+    assert call("search_knowledge", query="qwxyzzy")["suggestion"] == SUGGESTION
 
 
 def test_a_health_check_does_not_touch_the_knowledge_folder(call: Call, home: Path) -> None:

@@ -12,7 +12,6 @@ from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.memory_store import Memory, MemoryStore, StoredMemory, file_place, new_memory
 from lore_server.knowledge.names import group_folder
-from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
@@ -25,7 +24,9 @@ from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import folded, matches, page_of
 from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
 
-NO_INDEX = "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index."
+NO_MEMORY = "No memory is recorded here yet: add_memory records one."
+NO_MEMORY_IN_GROUPS = "These groups have no memory; a search without groups covers all of them."
+NO_MATCH = "There are memories, but none matches: try other words."
 LONGEST_SOURCE = 200  # characters
 QUOTES = "\"'`()[]{}<>,;:?!*~^"
 METADATA_CHARACTERS = 400  # the maximum of a result
@@ -81,8 +82,8 @@ class MemoryService:
         groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
         try:
             return self._ranked(query, groups, limit, max_tokens, cursor)
-        except IndexMissing:
-            return self._by_words(query, groups, limit, max_tokens, cursor)
+        except IndexMissing as reason:
+            return self._by_words(query, groups, limit, max_tokens, cursor, reason)
 
     def _ranked(
         self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
@@ -97,14 +98,29 @@ class MemoryService:
         changed = self._freshness.changed_of(result.source for result in top)
         results = [self._result(result, found, result.source in changed) for result in top]
         fields = head(text, found, len(memories), bool(top), self._freshness.record(changed), max_tokens)
-        reply = cast("MemoryMatchesRecord", paging.with_fields(fields, note=self._note(max_tokens)))  # without facets
+        more = paging.with_fields(fields, **self._notes(bool(top), groups, max_tokens))
+        reply = cast("MemoryMatchesRecord", more)  # without facets
         texts = [result.chunk.text for result in top]
         page = paging.Page(start, len(memories), mark)
         return paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
 
-    def _note(self, max_tokens: int) -> str:
-        """Return why memories of this folder may be missing; empty if there is no reason."""
-        return budget.clipped(self._library.note() or "", SHORT_NOTE if max_tokens < SMALL_BUDGET else 300)
+    def _notes(
+        self, has_results: bool, groups: tuple[str, ...], max_tokens: int, reason: IndexMissing | None = None
+    ) -> dict[str, str]:
+        """Return why memories may be missing, why none was found, and why there was no ranked search."""
+        by_words = f"{reason.message} This is a keyword search of saved memories. {reason.hint}" if reason else ""
+        found = "" if has_results else self._not_found(groups)
+        notes = {"note": self._library.note() or "", "suggestion": found, "degraded": by_words}
+        longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
+        return {name: budget.clipped(text, longest) for name, text in notes.items() if text}
+
+    def _not_found(self, groups: tuple[str, ...]) -> str:
+        if next(MemoryStore(self._library.store).all(self._library.current, groups), None):
+            return NO_MATCH
+        if groups:
+            return NO_MEMORY_IN_GROUPS
+        has_files = self._index.exists() and self._index.catalogue.paths(KnowledgeType.MEMORY)
+        return NO_MATCH if has_files else NO_MEMORY
 
     def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
         """Return the memories whose files still exist, each with its best part."""
@@ -123,7 +139,7 @@ class MemoryService:
         return paging.with_fields(result, changed=is_changed, outdated=outdated(ranked.chunk, found.today))
 
     def _by_words(
-        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None, reason: IndexMissing
     ) -> MemoryMatchesRecord:
         store = self._library.store
         mark = budget.mark_of(text, *groups, store.history.tip)
@@ -139,8 +155,8 @@ class MemoryService:
         top = [(stored[match.page.filename], match.score) for match in ranked[start : start + limit]]
         results = [_of_memory(memory, score) for memory, score in top]
         clipped = budget.clipped(text, max_tokens // 10)
-        reply: MemoryMatchesRecord = {"query": clipped, "total": len(ranked), "results": [], "degraded": NO_INDEX}
-        reply = paging.with_fields(reply, note=self._note(max_tokens), suggestion="" if top else SUGGESTION)
+        reply: MemoryMatchesRecord = {"query": clipped, "total": len(ranked), "results": []}
+        reply = paging.with_fields(reply, **self._notes(bool(top), groups, max_tokens, reason))
         texts, page = [memory.memory.body for memory, _ in top], paging.Page(start, len(ranked), mark)
         return paging.of_passages(reply, results, texts, parse(text).words, page, max_tokens)
 
