@@ -10,7 +10,7 @@ from lore_etl.chunking.code_languages import code_languages
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.sources.source import SYNTAXES
 from lore_server.query.filters import NO_FILTERS, Filters, by_age, by_suffix, pattern_of
-from lore_server.query.syntax import read_request
+from lore_server.query.syntax import Request, read_request
 
 DAY = datetime.date
 
@@ -59,7 +59,7 @@ def test_filters_phrases_and_excluded_words_are_taken_out_of_the_text(query: str
         '127.0.0.1 - - [10/Oct/2000] "GET /apache.gif HTTP/1.0" 200', "ERROR -retry type:job", "<a path:x>",
         'level=info msg="retry failed"', 'error open "foo bar": no such file', "it's 5\" long", '""', '" a "',
         '"' * 1500 + " text",
-        "Traceback\n  File \"x.py\" type:guide", "how are jobs retried?", "v2.0.0", "#8156", "-verbose", "std::a<-b>",
+        "Traceback\n  File \"x.py\" type:guide", "how are jobs retried?", "v2.0.0", "#8156", "-x", "std::a<-b>",
         "subtype:guide", "type::guide x"[:4], "a:b", "::", "->", "C# -", "x-type:guide", "key:value", "since:2025",
     ],
 )  # fmt: skip
@@ -86,7 +86,9 @@ def test_text_that_only_looks_like_syntax_is_left_as_it_is(query: str) -> None:
         ('retry -"exact phrase', 'The quote in `-"exact phrase` is not closed', "Add a quote at its end"),
         ('retry path:"my docs', 'The quote in `path:"my` is not closed', 'path:"…"'),
         ("path:docs/** type:guide", "The query has only filters", "Add words to search for"),
-        ("path:docs/** -jitter", "The query has only filters", "Add words to search for"),
+        ("path:docs/** -jitter", "The query only excludes words", "Add a word to look for"),
+        ("-verbose -quiet", "needs at least one to look for", '`-verbose`, quote it: `"-verbose"`'),
+        ('-"so verbose"', "needs at least one to look for", 'quote it: `"-so verbose"`'),
     ],
 )
 def test_wrong_syntax_is_reported_with_the_part_and_the_fix(query: str, message: str, hint: str) -> None:
@@ -95,6 +97,10 @@ def test_wrong_syntax_is_reported_with_the_part_and_the_fix(query: str, message:
 
     assert message in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_quoted_text_that_begins_like_an_exclusion_is_searched_for() -> None:
+    assert read_request('"-verbose"') == Request("-verbose", Filters(phrases=("-verbose",)))
 
 
 def test_arguments_are_filters_too_and_values_of_one_filter_are_alternatives() -> None:

@@ -70,8 +70,10 @@ def read_request(
     )
     if rest:
         return Request(rest, replace(filters, without=excluded))
-    if excluded and filters == Filters():
-        return Request(text, filters)  # text such as `-verbose`: there are no other words to exclude it from
+    if excluded:
+        first = f"-{excluded[0][:40]}"
+        hint = f'Add a word to look for; to search for text such as `{first}`, quote it: `"{first}"`.'
+        raise InvalidArgument("The query only excludes words, and needs at least one to look for.", hint)
     raise InvalidArgument(
         "The query has only filters.", "Add words to search for; list_sources lists files without a search."
     )
