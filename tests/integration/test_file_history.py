@@ -19,7 +19,15 @@ from lore_etl.files.git_folder import head
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import FEW, INCOMPLETE, MAX_COMMITS, NOT_OWN, FileHistory, ProjectHistory
+from lore_server.changes.file_history import (
+    FEW,
+    INCOMPLETE,
+    MAX_COMMITS,
+    NOT_COMMITTED,
+    NOT_OWN,
+    FileHistory,
+    ProjectHistory,
+)
 from lore_server.contract import Contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
@@ -239,6 +247,33 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
         assert reply["answer"].endswith(end)
         assert (reply["mode"], reply["citations"][0]["lines"]) == ("structural", [7, 7])
         assert "earliest commit" not in other["answer"]
+
+
+def test_a_question_about_changes_that_git_does_not_know_says_so_instead_of_describing_the_file(
+    tmp_path: Path, open_app: Opener
+) -> None:
+    library = write_project(tmp_path / "library", {"lib.py": "def mend():\n    return 1\n"})
+    commit(library, "Library")
+    root = write_project(
+        tmp_path / "harbour", {"a.py": "A = 1\n", ".gitignore": ".lore\nbuild/\n", "build/o.py": "O = 1\n"}
+    )
+    commit(root, "Begin")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendored/sub")
+    write_project(root, {"new.py": "NEW = 1\n"})
+    app = open_app(root)
+    sync(app.index)
+
+    def asked(path: str) -> tuple[str, bool]:
+        reply = app.call("ask_knowledge_base", {"query": f"Why was {path} changed?"})
+        return reply["answer"], reply["found"]
+
+    none = "No commit is known that changed"
+    assert asked("vendored/sub/lib.py") == (f"{none} `vendored/sub/lib.py` [1]. {NOT_OWN}", False)
+    assert asked("new.py") == (f"{none} `new.py` [1]. {NOT_COMMITTED}", False)
+    assert asked("a.py:90") == ("`a.py` [1] has only 1 line.", False)
+    ignored, was_found = asked("build/o.py")
+    left_out = "There is no file `build/o.py` in this knowledge base, which leaves out ignored files."
+    assert (ignored.startswith(left_out), was_found) == (True, False)
 
 
 def test_links_and_marks_in_a_message_do_not_reach_the_answer(tmp_path: Path, open_app: Opener) -> None:

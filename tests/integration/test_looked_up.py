@@ -133,7 +133,7 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
     [
         ("What is ticket #4100 about?", "There is no ticket #4100 in this knowledge base."),
         ("What changed in v4.1.0?", "There is no release 4.1.0 in this knowledge base."),
-        ("What does store/memory.go do?", "There is no file `store/memory.go` in this knowledge base."),
+        ("What does store/memory.go do?", "There is no file `store/memory.go` in this knowledge base, which"),
         ("what does `crane fly` do", "`crane fly` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Zephyr", "`Zephyr` occurs only within other names, as in `logs/centre.md`"),

@@ -7,12 +7,12 @@ from functools import partial
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
-from lore_etl.core.text import dotted, is_named, last_part, unmarked
+from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import DefinedPlace, MembersOf, definitions
-from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
+from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation, refused
 from lore_server.answer.release_facts import asked_event, first_release
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
@@ -66,11 +66,14 @@ class ChangeAnswers:
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
         chunks = self._index.catalogue.of_source(place.source)
         lines = whole_lines(chunks)
-        changes = self._history.of(place.source, lines, *(place.lines or ())).changes
-        if not changes:
-            return None
+        if place.lines and place.lines[0] > len(lines):
+            return refused(f"`{place.source}` [1] has only {counted(len(lines), 'line')}.", chunks[:1], found)
+        changes, note = self._history.of(place.source, lines, *(place.lines or ()))
+        if not changes:  # why a name was changed, which may be a word of the question, a passage may say
+            reason = f"No commit is known that changed `{place.source}` [1]. {note or ''}".rstrip()
+            return refused(reason, chunks[:1], found) if place.name == place.source else None
         citations = [passage_citation(1, chunks[0], found.today)]
-        if place.lines and place.lines[0] <= len(lines):
+        if place.lines:
             citations = [definition_citation(1, DefinedPlace(place.name, place.source, place.lines), chunks, lines)]
         is_ticket = chunks[0].type == KnowledgeType.TICKET
         numbers = {place.source: 1} if is_ticket else {}

@@ -99,7 +99,7 @@ class PassageAnswers:
             nearest = [] if refusal.is_certain or not found.ranked else choose(found, [], limit, room)[:NEAREST_SHOWN]
             numbers = ", ".join(f"[{passage.number}]" for passage in nearest)
             also = f"{NEAREST_PASSAGES} {numbers}." if nearest else NEAREST if found.ranked else SUGGESTION
-            return _refused(f"{refusal.reason} {also}", [passage.chunk for passage in nearest], found)
+            return refused(f"{refusal.reason} {also}", [passage.chunk for passage in nearest], found)
         fact = fact or (None if named else closest_match(found))
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
@@ -227,7 +227,7 @@ def _similarity(found: SearchOutcome) -> float:
     return max((one.vector for one in found.candidates if one.vector is not None), default=1.0)
 
 
-def _refused(answer: str, nearest: Iterable[Chunk], found: SearchOutcome) -> WrittenAnswer:
+def refused(answer: str, nearest: Iterable[Chunk], found: SearchOutcome) -> WrittenAnswer:
     citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(nearest, start=1)]
     return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": citations}
 
@@ -235,7 +235,7 @@ def _refused(answer: str, nearest: Iterable[Chunk], found: SearchOutcome) -> Wri
 def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
     """Return the only passages with the name in the question: they may not be about the rest of it."""
     files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
-    return _refused(f"{sentence} {files}. {NEAREST}", chunks[:SHOWN], found)
+    return refused(f"{sentence} {files}. {NEAREST}", chunks[:SHOWN], found)
 
 
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:

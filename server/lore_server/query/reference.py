@@ -51,8 +51,9 @@ class Reference(NamedTuple):
     def missing(self) -> str:
         if self.kind == "text":
             return ABSENT.format(self.name)
-        name = f"`{self.name}`" if self.kind == "file" else self.name
-        return f"There is no {self.kind} {name} in this knowledge base."
+        if self.kind == "file":
+            return f"There is no file `{self.name}` in this knowledge base, which leaves out ignored files."
+        return f"There is no {self.kind} {self.name} in this knowledge base."
 
     def is_in(self, chunk: Chunk) -> bool:
         """Return whether a passage mentions the ticket, or is under the heading of the release."""
