@@ -381,6 +381,10 @@ def test_deleted_files_are_removed_and_moved_files_and_folders_stay(hook: Hook, 
     assert hook.run() == Tally(found=1, skipped=1)
     assert (len(server.calls()), bodies(server)) == (3, [ALL[0]])
 
+    (hook.folder / "LEARNING/2026-01/b.md").unlink()
+    assert hook.run() == Tally(removed=1)
+    assert (hook.state.files, bodies(server)) == ({}, [])
+
 
 @pytest.mark.parametrize("lists", [True, False])
 @pytest.mark.requirement("HOOK-033")

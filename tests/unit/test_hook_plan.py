@@ -84,7 +84,14 @@ def test_a_move_within_its_group_sends_nothing(folder: Path) -> None:
     assert (sent(plan), plan.gone) == ([], [])
 
     (folder / "LEARNING/2026-01/a.md").unlink()
-    assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
+    assert planned(folder, state).gone == [str(folder / "LEARNING/2026-01/a.md")]
+
+
+def test_a_copy_in_another_folder_does_not_take_over_the_record_of_a_file_that_still_exists(folder: Path) -> None:
+    state, before = synced(folder), synced(folder).files
+    other = write_project(folder.with_name("other"), FILES).resolve()
+
+    assert (sent(planned(other, state)), planned(other, state).gone, state.files) == ([], [], before)
 
 
 def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path) -> None:

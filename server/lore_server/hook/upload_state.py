@@ -168,6 +168,7 @@ def make_plan(request: UploadRequest, state: UploadState) -> UploadPlan:
             plan.notes.append(f"{file.label} is skipped: {reason}")
         else:
             wanted.append(file)
+    _follow_moves(state, digests)
     # the contents that the server has and keeps: the copy of a changed file is about to be replaced
     complete = ((path, entry.digest) for path, entry in state.files.items() if entry.is_complete and not everything)
     known = {digest for path, digest in complete if digests.get(path, digest) == digest}
@@ -178,6 +179,14 @@ def make_plan(request: UploadRequest, state: UploadState) -> UploadPlan:
     plan.send = ordered[: request.limit or None]
     plan.waiting = len(ordered) - len(plan.send)
     return plan
+
+
+def _follow_moves(state: UploadState, digests: Mapping[str, str]) -> None:
+    """Give the record of a file that no longer exists to a new one with its content: it or its folder was moved."""
+    lost = {entry.digest: path for path, entry in state.files.items() if not os.path.lexists(path)}
+    for path, digest in digests.items():
+        if path not in state.files and digest in lost:
+            state.files[path] = state.files.pop(lost.pop(digest))
 
 
 def _gone(
