@@ -9,6 +9,7 @@ from lore_etl.core.errors import IndexMissing
 from lore_server.answer.passage_answers import CLOSEST, EVIDENCE
 from lore_server.app import App
 from lore_server.replies import budget
+from tests.harness.calls import Opener
 from tests.harness.projects import ROOT
 from tests.harness.texts import prose_of
 
@@ -145,3 +146,16 @@ def sample_questions() -> list[str]:
 def test_asking_a_missing_index_is_an_error_and_not_an_empty_answer(hash_app: App) -> None:
     with pytest.raises(IndexMissing):
         hash_app.call("ask_knowledge_base", {"query": "x"})
+
+
+def test_a_quote_of_an_html_page_has_no_lines_that_its_tags_left_blank(synced_app_of: Opener) -> None:
+    fields = "".join(f"  <div>\n    <label>\n      Winch {n}\n    </label>\n  </div>\n\n" for n in range(3))
+    head = "<html>\n<script>\nhaul();\n</script>\n<body>\n"
+    app = synced_app_of({"sandbox/client.html": f"{head}<h1>Winches</h1>\n\n{fields}</body>\n</html>\n"})
+
+    (citation,) = app.call("ask_knowledge_base", {"query": "what are Winches"})["citations"]
+    (result,) = app.call("query_documents", {"query": "winch"})["results"]
+
+    text = "Winches\n\n      Winch 0\n\n      Winch 1\n\n      Winch 2"
+    assert (citation["quote"], citation["lines"][0]) == (text, 6)
+    assert (result["excerpt"], "cut" in result) == (text, False)

@@ -28,7 +28,7 @@ from lore_server.query.reference import ABSENT, Reference, asks_only_for, spelle
 from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, nouns
 from lore_server.query.wording import wording
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
-from lore_server.replies.paging import whole_lines, with_fields
+from lore_server.replies.paging import whole_lines, with_fields, without_gaps
 from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
 
 UNCLEAR = "No passage clearly answers this."
@@ -263,7 +263,8 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
         text = text[:MAX_QUOTE].rpartition("\n")[0] or text[:MAX_QUOTE]
         lines = (lines[0], lines[0] + text.count("\n"))
     facts = {"state": chunk.state, "library": chunk.library, "date": chunk.day, "outdated": outdated(chunk, today)}
-    return with_fields(_citation(number, chunk, " > ".join(chunk.heading), lines, text), **facts)
+    quote = without_gaps(chunk.source, text)
+    return with_fields(_citation(number, chunk, " > ".join(chunk.heading), lines, quote), **facts)
 
 
 def definition_citation(

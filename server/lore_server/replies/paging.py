@@ -9,6 +9,7 @@ from typing import NamedTuple, NotRequired, TypedDict, TypeVar, cast
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk
+from lore_etl.sources.source import syntax_of
 from lore_server.replies import budget
 from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
 
@@ -28,6 +29,7 @@ LARGEST_EXCERPT = 1_600
 MIN_TEXT = 20  # the minimum number of characters of a text in a page
 LONGEST_TITLE = 120  # characters
 _WORD = re.compile(r"[^\W_]+")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _PLACE = re.compile(r"(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 
 
@@ -160,6 +162,11 @@ def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
         asked = min(asked * 9 // 10, asked * characters // taken)
         shown = excerpt(text, words, asked)
     return budget.prefix(shown, characters)
+
+
+def without_gaps(source: str, text: str) -> str:
+    """Return text of a file without the lines that the tags of an HTML page left blank."""
+    return _BLANK_LINES.sub("\n\n", text).strip("\n") if syntax_of(source) == "html" else text
 
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:

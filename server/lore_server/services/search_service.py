@@ -20,7 +20,7 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.replies import budget, paging, records
-from lore_server.replies.paging import fitting_excerpt, place_of
+from lore_server.replies.paging import fitting_excerpt, place_of, without_gaps
 from lore_server.services.question_log import BETWEEN
 
 _LIKE = re.compile(r'(?<!\S)like:(?P<place>"[^"]+"|\S+)')
@@ -96,7 +96,7 @@ class SearchService:
         if brief:
             reply = paging.of_rows(reply, "results", results, page, max_tokens)
         else:
-            texts = [result.chunk.text for result in top]
+            texts = [without_gaps(result.source, result.chunk.text) for result in top]
             reply = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         if "timings" in reply:
             watch.end("reply")
@@ -150,9 +150,10 @@ def _timings(seconds: Mapping[str, float], reply: float) -> records.TimingsRecor
 
 def _further(chunk: Chunk, words: Sequence[str], is_brief: bool) -> records.FurtherPassageRecord:
     heading, lines = " > ".join(chunk.heading), list(chunk.lines)
-    shown = "" if is_brief else fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
+    text = without_gaps(chunk.source, chunk.text)
+    shown = "" if is_brief else fitting_excerpt(text, words, FURTHER_CHARACTERS)
     passage = records.FurtherPassageRecord(id=chunk.id, heading=heading, lines=lines, excerpt=shown)
-    return paging.with_fields(passage, cut=shown != chunk.text and not is_brief)
+    return paging.with_fields(passage, cut=shown != text and not is_brief)
 
 
 def head(
