@@ -171,9 +171,8 @@ class Index:
     def require(self) -> None:
         """Own an index that has been synced. Raises IndexMissing, Busy."""
         if not self.exists():
-            raise IndexMissing(
-                "This project has no index yet.", f"{IndexMissing.default_hint} {remark(self.index_folder)}".strip()
-            )
+            hint = f"{IndexMissing.default_hint} {remark(self.index_folder)}".strip()
+            raise IndexMissing("This project has no index yet.", hint)
         self.own()
 
     def own_for_writing(self) -> None:

@@ -190,10 +190,8 @@ def _users_table(file: Path, root: Path) -> JSON:
     values = _file_table(file, file.parent)
     index = values.get("index")
     if isinstance(index, dict) and "path" in index and not is_inside(index["path"], root):
-        raise ConfigError(
-            f"Configuration key `index.path` in {file}: all projects would share that folder.",
-            f"Set it for one project, with -c FILE or in the project's {CONFIG_NAME} with `lore trust`.",
-        )
+        hint = f"Set it for one project, with -c FILE or in the project's {CONFIG_NAME} with `lore trust`."
+        raise ConfigError(f"Configuration key `index.path` in {file}: all projects would share that folder.", hint)
     return values
 
 

@@ -17,10 +17,8 @@ EXTRAS = {
 def require(extra: str, purpose: str) -> None:
     """Check that the packages of an extra are installed, without importing them. Raises PackageMissing."""
     if missing := missing_packages(extra):
-        raise PackageMissing(
-            f"{purpose} needs the extra `{extra}`, which is not installed ({', '.join(missing)}).",
-            f"{install_advice(extra)}.",
-        )
+        message = f"{purpose} needs the extra `{extra}`, which is not installed ({', '.join(missing)})."
+        raise PackageMissing(message, f"{install_advice(extra)}.")
 
 
 def install_advice(extra: str) -> str:

@@ -119,10 +119,8 @@ class ConfiguredModel:
             yield files
         except Exception as error:
             hint = f"Delete {files.folder}, then run `lore sync` to compile the model again."
-            raise ProviderUnavailable(
-                f"The compiled files of the model `{self._name}` are damaged.",
-                REINSTALL if self._name in NAMES else hint,
-            ) from error
+            hint = REINSTALL if self._name in NAMES else hint
+            raise ProviderUnavailable(f"The compiled files of the model `{self._name}` are damaged.", hint) from error
 
 
 QUERIES_KEPT = 256  # vectors of queries, 1.5 KB each

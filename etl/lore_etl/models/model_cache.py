@@ -212,10 +212,9 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise kind.refusal(f"there is neither a local folder nor a model on the hub named {name}") from error
     except (HTTPError, OSError) as error:
-        raise ProviderUnavailable(
-            f"The model `{name}` is not on this machine, and its hub does not respond ({type(error).__name__}).",
-            f"Check the network, or set `{kind.key}` to a local model, and sync again.",
-        ) from error
+        message = f"The model `{name}` is not on this machine, and its hub does not respond ({type(error).__name__})."
+        hint = f"Check the network, or set `{kind.key}` to a local model, and sync again."
+        raise ProviderUnavailable(message, hint) from error
     return True
 
 

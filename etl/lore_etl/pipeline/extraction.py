@@ -172,9 +172,8 @@ def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collec
     if len(files) < GUARD_SOURCES or lost <= share * total:
         return
     reasons = [f"{counted(len(some), 'file')} {cause} ({some_of(some)})" for cause, some in causes.items() if some]
-    raise GuardTripped(
-        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), because {' and '.join(reasons)}."
-    )
+    share_lost = f"{lost} of {total} chunks ({100 * lost // total} %)"
+    raise GuardTripped(f"This sync would delete {share_lost}, because {' and '.join(reasons)}.")
 
 
 def some_of(names: Sequence[str], limit: int = 3) -> str:

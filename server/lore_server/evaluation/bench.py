@@ -136,10 +136,8 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
             for ticket in {tickets[name] for name in names(message) if name in tickets}:
                 judgements[ticket].update(dict.fromkeys(changed, 1))
     if not judgements:
-        raise NotFound(
-            "No commit mentions an indexed ticket.",
-            "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first.",
-        )
+        hint = "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first."
+        raise NotFound("No commit mentions an indexed ticket.", hint)
     questions = [Question(judgement, "\n".join(texts[judgement])) for judgement in sorted(judgements)]
     return EvaluationSet("history", questions, dict(judgements))
 

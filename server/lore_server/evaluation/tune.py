@@ -76,10 +76,8 @@ def fit_folders(
 ) -> Fit:
     """Fit the weights to sets or the project's own history. Raises ConfigError, InvalidArgument."""
     if settings.query.ranking != "hybrid":
-        raise ConfigError(
-            f"Configuration key `query.ranking`: only the weights of hybrid can be fitted, "
-            f"not those of {settings.query.ranking}."
-        )
+        problem = f"only the weights of hybrid can be fitted, not those of {settings.query.ranking}"
+        raise ConfigError(f"Configuration key `query.ranking`: {problem}.")
     start = weights("hybrid", settings.query.weights)
     places: Sequence[Path | None] = folders or [None]
     sets = [read_chosen(folder, split) for folder in places]

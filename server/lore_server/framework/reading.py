@@ -51,9 +51,8 @@ class DocReader:
     def user(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file of the project. Raises PathRefused, DocumentNotFound."""
         if is_knowledge(path):
-            raise PathRefused(
-                f"`{path}` is not a project file: it was written through Lore.", "Read it with get_source."
-            )
+            hint = "Read it with get_source."
+            raise PathRefused(f"`{path}` is not a project file: it was written through Lore.", hint)
         source = leads_to(self._root, "", path)
         if has_part(path, SYSTEM) or has_part(source, SYSTEM):
             raise PathRefused(f"`{path}` is in {SYSTEM}/.", "Read files in .ce/ with get_system_doc.")
@@ -157,10 +156,8 @@ def leads_to(root: Path, folder: str, path: str) -> str:
         raise PathRefused(f"`{_shown(path)}` cannot be opened: {error.strerror}.", "Try again.") from error
     wanted, parts = PurePath(folder).parts, PurePath(found or "").parts
     if not parts or parts[: len(wanted)] != wanted:
-        raise PathRefused(
-            f"`{_shown(path)}` leads outside {folder or 'the project'}.",
-            "Symlinks that lead outside it are not followed.",
-        )
+        hint = "Symlinks that lead outside it are not followed."
+        raise PathRefused(f"`{_shown(path)}` leads outside {folder or 'the project'}.", hint)
     return "/".join(parts)
 
 

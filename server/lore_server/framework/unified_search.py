@@ -100,9 +100,8 @@ class UnifiedSearch:
         arguments = {"sources": sources, "tags": tags, "limit": limit}
         given = {name: value for name, value in arguments.items() if value is not None}
         if twice := sorted(given.keys() & (options or {}).keys()):
-            raise InvalidArgument(
-                f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once."
-            )
+            hint = "Pass it only once."
+            raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", hint)
         wanted: JSON = {"sources": [], "tags": [], "limit": LIMIT, **given, **(options or {})}
         sources, tags, limit = wanted["sources"], wanted["tags"], wanted["limit"]
         self._index.require()

@@ -178,9 +178,8 @@ async def check_status(response: httpx2.Response) -> None:
     # the server may not know this method
     is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"
     if status == 429 or (status >= 500 and not is_probe):
-        raise ServerUnreachable(
-            f"it replied with HTTP {status}", retry_seconds(response.headers.get("retry-after"), time.time()) or 0.0
-        )
+        pause = retry_seconds(response.headers.get("retry-after"), time.time()) or 0.0
+        raise ServerUnreachable(f"it replied with HTTP {status}", pause)
 
 
 def explained(error: Exception) -> Exception:

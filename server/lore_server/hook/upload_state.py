@@ -197,10 +197,8 @@ def _gone(
         known = [path for path in state.files if path.startswith(folder.rstrip(os.sep) + os.sep)]
         gone = [path for path in known if path not in found.files and state.files[path].digest not in present]
         if len(gone) == len(known) >= GUARDED and not everything:
-            name = PurePath(folder).name
-            warnings.append(
-                f"{name}: all its {len(gone)} memory files are gone; use --all to remove them from the server"
-            )
+            lost = f"{PurePath(folder).name}: all its {len(gone)} memory files are gone"
+            warnings.append(f"{lost}; use --all to remove them from the server")
         else:
             yield from gone
 

@@ -101,10 +101,8 @@ class DocFolder:
 def checked_name(name: str) -> str:
     """Return the name of a set. Raises UsageError."""
     if not _NAME.fullmatch(name) or ".." in name:
-        raise UsageError(
-            f"`{storable(name)[:80]}` cannot be the name of a library.",
-            "Give a name of letters, digits, `.`, `_` and `-` with --name.",
-        )
+        hint = "Give a name of letters, digits, `.`, `_` and `-` with --name."
+        raise UsageError(f"`{storable(name)[:80]}` cannot be the name of a library.", hint)
     return name
 
 

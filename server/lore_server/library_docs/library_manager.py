@@ -50,10 +50,8 @@ class LibraryManager:
             before = self._recorded().get(wanted.name)
             places = [(docs.kind, docs.origin, docs.package) for docs in (before or wanted, wanted)]
             if places[0] != places[1]:
-                raise UsageError(
-                    f"`{wanted.name}` is documentation from {places[0][1]}.",
-                    f"Choose another name with --name, or run `lore add-docs --remove {wanted.name}` first.",
-                )
+                hint = f"Choose another name with --name, or run `lore add-docs --remove {wanted.name}` first."
+                raise UsageError(f"`{wanted.name}` is documentation from {places[0][1]}.", hint)
             folder = DocFolder(self._index, wanted.name)
             report = DocSetReport(wanted, f"@{folder.below}")
             progress(wanted.name)
@@ -123,9 +121,8 @@ class LibraryManager:
 def _copy_files(report: DocSetReport, folder: DocFolder) -> None:
     wanted, place = report.docs, Path(report.docs.origin)
     if not place.is_dir() or place.resolve() != place:
-        raise NotFound(
-            f"{place} no longer exists, or is now a symlink.", "Add the documentation again from its new location."
-        )
+        hint = "Add the documentation again from its new location."
+        raise NotFound(f"{place} no longer exists, or is now a symlink.", hint)
     found = docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]
     if not found.pages:
         raise NotFound(f"No documentation was found in {place}.", "Give a folder that contains Markdown or text files.")

@@ -127,10 +127,8 @@ def find_package(name: str, place: Path) -> tuple[str, LocalDocs]:
     for folder in _existing(place, _NODE_MODULES):
         if (folder / name / "package.json").is_file():
             return NPM, _npm_docs(name, folder)
-    raise NotFound(
-        f"There is no package `{name}` in {place}.",
-        "Name the folder with the installed packages with --from, such as .venv or node_modules.",
-    )
+    hint = "Name the folder with the installed packages with --from, such as .venv or node_modules."
+    raise NotFound(f"There is no package `{name}` in {place}.", hint)
 
 
 def _existing(place: Path, patterns: tuple[str, ...]) -> Iterator[Path]:

@@ -81,9 +81,8 @@ class SiteClient:
         """Read robots.txt, and return its sitemaps. Raises ProviderUnavailable without it: no page may be read then."""
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
         if reply.status >= 500 or reply.problem:
-            raise ProviderUnavailable(
-                f"The site's robots.txt cannot be read ({reply.problem or reply.status}).", "Try again later."
-            )
+            hint = "Try again later."
+            raise ProviderUnavailable(f"The site's robots.txt cannot be read ({reply.problem or reply.status}).", hint)
         if reply.status == 200 and not reply.is_html:
             try:
                 self._robots.parse(reply.text.splitlines())
@@ -91,10 +90,8 @@ class SiteClient:
                 raise ProviderUnavailable("The site's robots.txt is not valid.", "Tell its owner.") from error
         delay = float(self._robots.crawl_delay(AGENT) or 0)
         if delay > LONGEST_DELAY:
-            raise UsageError(
-                f"The site's robots.txt asks for {delay:,.0f} seconds between two requests.",
-                f"Lore waits for at most {LONGEST_DELAY:.0f}. Download its pages yourself, and add them with --from.",
-            )
+            hint = f"Lore waits for at most {LONGEST_DELAY:.0f}. Download its pages yourself, and add them with --from."
+            raise UsageError(f"The site's robots.txt asks for {delay:,.0f} seconds between two requests.", hint)
         self._pause = max(self._pause, delay)
         return list(self._robots.site_maps() or ())
 
@@ -161,17 +158,13 @@ class SiteClient:
             self._sleep(max(0.0, self._last + self._pause - time.monotonic()))
         self._last = time.monotonic()
         if self._last > self._end:
-            raise Busy(
-                "The time limit of this run has been reached. All pages read so far are saved.",
-                "Run the command again; it continues.",
-            )
+            hint = "Run the command again; it continues."
+            raise Busy("The time limit of this run has been reached. All pages read so far are saved.", hint)
 
     def _rest(self, seconds: float, failures: int) -> None:
         if seconds > self._patience or failures == ATTEMPTS:
-            raise Busy(
-                "The site asks for a pause. All pages read so far are saved.",
-                f"Run the command again after {seconds:.0f} seconds; it continues.",
-            )
+            hint = f"Run the command again after {seconds:.0f} seconds; it continues."
+            raise Busy("The site asks for a pause. All pages read so far are saved.", hint)
         self._sleep(seconds)
 
 
@@ -193,9 +186,8 @@ def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]
     except (OSError, UnicodeError) as error:
         raise NotFound(f"There is no host {host}.", "Check the address and the network.") from error
     if not all(map(_is_public, found)):
-        raise UsageError(
-            f"{host} is in a private network.", "If that is the site you want, repeat the command with --private."
-        )
+        hint = "If that is the site you want, repeat the command with --private."
+        raise UsageError(f"{host} is in a private network.", hint)
     return min(found, key=lambda address: ":" in address), False
 
 

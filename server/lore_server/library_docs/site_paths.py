@@ -29,9 +29,8 @@ def start_of(given: str) -> str:
     address = normalised(given)
     parts = urlsplit(address or "")
     if not address or parts.username or parts.password:
-        raise UsageError(
-            f"`{given[:200]}` is not the address of a site.", "Give it as https://docs.example.org/guide/."
-        )
+        hint = "Give it as https://docs.example.org/guide/."
+        raise UsageError(f"`{given[:200]}` is not the address of a site.", hint)
     return address
 
 

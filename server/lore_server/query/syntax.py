@@ -74,9 +74,8 @@ def read_request(
         first = f"-{excluded[0][:40]}"
         hint = f'Add a word to look for; to search for text such as `{first}`, quote it: `"{first}"`.'
         raise InvalidArgument("The query only excludes words, and needs at least one to look for.", hint)
-    raise InvalidArgument(
-        "The query has only filters.", "Add words to search for; list_sources lists files without a search."
-    )
+    hint = "Add words to search for; list_sources lists files without a search."
+    raise InvalidArgument("The query has only filters.", hint)
 
 
 def _divided(
@@ -106,9 +105,8 @@ def _divided(
     parts.append(text[last:])
     if not quotes_are_text and (unclosed := _UNCLOSED.search(parts[-1])):
         part = unclosed.group()[:40]
-        raise InvalidArgument(
-            f"The quote in `{part}` is not closed.", f'Add a quote at its end, as in `{part}"`, or leave this one out.'
-        )
+        hint = f'Add a quote at its end, as in `{part}"`, or leave this one out.'
+        raise InvalidArgument(f"The quote in `{part}` is not closed.", hint)
     if not last:
         return (), (), text
     return tuple(phrases), tuple(excluded), " ".join("".join(parts).split())
@@ -119,14 +117,12 @@ def _value(name: str, minus: str, value: str) -> str:
         other = "before" if name == "after" else "after"
         raise InvalidArgument(f"`-{name}:` is not a filter.", f"Use `{other}:` with a date.")
     if value.startswith('"') and not re.fullmatch(_QUOTED, value) and value.strip('"'):
-        raise InvalidArgument(
-            f"The quote in `{name}:{value[:40]}` is not closed.", f'Write the value as `{name}:"…"` or without quotes.'
-        )
+        hint = f'Write the value as `{name}:"…"` or without quotes.'
+        raise InvalidArgument(f"The quote in `{name}:{value[:40]}` is not closed.", hint)
     plain = _unquoted(value) if value.startswith('"') else value.rstrip(_STOPS if name != "path" else ",;")
     if not plain.strip():
-        raise InvalidArgument(
-            f"`{name}:` has no value.", f'Write {_EXAMPLES[name]}; to search for the text, quote it: `"{name}:"`.'
-        )
+        hint = f'Write {_EXAMPLES[name]}; to search for the text, quote it: `"{name}:"`.'
+        raise InvalidArgument(f"`{name}:` has no value.", hint)
     return plain
 
 
@@ -178,7 +174,5 @@ def _day(name: str, given: str) -> datetime.date:
     with suppress(ValueError):
         if found := _DAY.fullmatch(value):
             return datetime.date(*map(int, found.groups(default="1")))
-    raise InvalidArgument(
-        f"`{name}` cannot be {value[:60]!r}: this is not a date.",
-        f"Write year, month and day, such as {_EXAMPLES[name]}.",
-    )
+    hint = f"Write year, month and day, such as {_EXAMPLES[name]}."
+    raise InvalidArgument(f"`{name}` cannot be {value[:60]!r}: this is not a date.", hint)

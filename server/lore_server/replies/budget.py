@@ -70,9 +70,8 @@ def check(missing: int, label: str, max_tokens: int) -> None:
     """Raise InvalidArgument with a sufficient budget if characters are missing for the smallest possible reply."""
     if missing > 0:
         enough = max_tokens + -(-missing // CHARACTERS_PER_TOKEN) + 1
-        raise InvalidArgument(
-            f"{label} does not fit within {max_tokens:,} tokens.", f"Set max_tokens to {enough} or more."
-        )
+        hint = f"Set max_tokens to {enough} or more."
+        raise InvalidArgument(f"{label} does not fit within {max_tokens:,} tokens.", hint)
 
 
 def clipped(text: str, characters: int) -> str:

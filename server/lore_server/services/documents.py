@@ -223,9 +223,8 @@ class DocumentService:
         tree, asked = self._index.hierarchy, (root or "").strip()
         functions = functions_named(self._index, asked) if asked and not tree.named(asked) else []
         if not tree.nodes and not functions:
-            raise IndexMissing(
-                "The index contains no classes.", "Search for the name instead; languages without classes have no tree."
-            )
+            hint = "Search for the name instead; languages without classes have no tree."
+            raise IndexMissing("The index contains no classes.", hint)
         mark = self._mark("classes", root, str(depth))
         at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, asked, functions) if asked else None

@@ -118,10 +118,8 @@ class JobService:
         job = self._current
         if job is None or job.state != "running" or job.action == "delete" or self._is_loaded():
             return None
-        return IndexMissing(
-            f"Nothing can be found yet: the first {job.action} is running ({job.step[0]}).",
-            f"Repeat the call in a moment, or wait for the job with get_job (id={job.id}).",
-        )
+        hint = f"Repeat the call in a moment, or wait for the job with get_job (id={job.id})."
+        return IndexMissing(f"Nothing can be found yet: the first {job.action} is running ({job.step[0]}).", hint)
 
     def stop(self) -> None:
         """End every job at its next step, and accept no new job."""
@@ -150,10 +148,8 @@ class JobService:
                             job.knowledge = True
                             return job, 0, True
                         if job.action != action:
-                            raise Busy(
-                                f"A {job.action} is running (job {job.id}).",
-                                "Wait for it, or cancel it with cancel_job.",
-                            )
+                            hint = "Wait for it, or cancel it with cancel_job."
+                            raise Busy(f"A {job.action} is running (job {job.id}).", hint)
                         job.must_scan = must_scan or (job.must_scan and job.wanted > job.begun)
                         job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
@@ -315,9 +311,8 @@ class JobService:
         try:
             if self._index.folder.is_dir():
                 builds = [job.brief(), *self.builds()] if job.ended else self.builds()
-                write_job(
-                    self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed, builds[:BUILDS])
-                )
+                stored = StoredJob(job.record(), job.allow_mass_delete, job.resumed, builds[:BUILDS])
+                write_job(self._index.folder, stored)
         except LoreError as error:
             log.warning("cannot save the job: %s", error.message)
 

@@ -265,6 +265,5 @@ def _question(row: tuple[Any, ...]) -> AskedQuestion:
 
 
 def _log_error(error: Exception) -> StorageError:
-    return StorageError(
-        f"The log of questions cannot be used: {type(error).__name__}.", "Check the user's state folder."
-    )
+    message = f"The log of questions cannot be used: {type(error).__name__}."
+    return StorageError(message, "Check the user's state folder.")

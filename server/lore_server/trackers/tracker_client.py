@@ -43,9 +43,8 @@ class TrackerClient:
     ) -> None:
         origin, is_local = httpx.URL(address), is_this_machine(address)
         if origin.scheme != "https" and not (origin.scheme == "http" and is_local):
-            raise UsageError(
-                f"{address} is not an https address.", "Lore does not send a token over an unencrypted connection."
-            )
+            hint = "Lore does not send a token over an unencrypted connection."
+            raise UsageError(f"{address} is not an https address.", hint)
         self._address = address.rstrip("/") + "/"
         self._origin = (origin.scheme, origin.host, origin.port)
         self._patience, self._sleep = patience, sleep
@@ -103,25 +102,19 @@ class TrackerClient:
             pause = max(asked or 0.0, 2.0**failures / 4)
             if asked is not None and (pause > self._patience or failures == ATTEMPTS):
                 then = time.strftime("%H:%M", time.localtime(time.time() + pause))
-                raise Busy(
-                    "The tracker's rate limit is reached. All pages so far are saved.",
-                    f"Run the command again after {then}; it continues. A token in the environment raises the limit.",
-                )
+                hint = f"Run the command again after {then}; it continues. A token in the environment raises the limit."
+                raise Busy("The tracker's rate limit is reached. All pages so far are saved.", hint)
             if failures == ATTEMPTS:
                 raise ProviderUnavailable(f"The tracker does not respond ({reason}).", "Run the command again later.")
             self._sleep(pause)
 
     def _check(self, address: httpx.URL) -> None:
         if self.requests >= MAX_REQUESTS:
-            raise Busy(
-                f"A pull makes at most {MAX_REQUESTS:,} requests. All pages so far are saved.",
-                "Run the command again; it continues.",
-            )
+            hint = "Run the command again; it continues."
+            raise Busy(f"A pull makes at most {MAX_REQUESTS:,} requests. All pages so far are saved.", hint)
         if (address.scheme, address.host, address.port) != self._origin:
-            raise ProviderUnavailable(
-                f"The tracker refers to another host ({address.host}), which Lore does not contact.",
-                "If the project has moved there, give its address with --url.",
-            )
+            message = f"The tracker refers to another host ({address.host}), which Lore does not contact."
+            raise ProviderUnavailable(message, "If the project has moved there, give its address with --url.")
 
 
 def _pause(reply: httpx.Response) -> float | None:

@@ -40,9 +40,8 @@ def webhook_routes(site: Site, call: Call, hold: Callable[[], AbstractContextMan
         try:
             is_signed = await _is_signed(request, str(site.webhook_secret))
             if not is_signed or request.path_params or len(asked) != 1:  # the guard removes the name of a known project
-                raise Forbidden(
-                    "The delivery is not signed, or there is no such project.", f"Check {WEBHOOK_VARIABLE}."
-                )
+                hint = f"Check {WEBHOOK_VARIABLE}."
+                raise Forbidden("The delivery is not signed, or there is no such project.", hint)
         except LoreError as error:
             return refused(error)
         event = headers.get("x-github-event", headers.get("x-gitlab-event", "")).removesuffix(" Hook")

@@ -72,10 +72,8 @@ def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) ->
     address = _address(settings, host, settings.ssl is not False)
     token = environment.get(API_KEY, "").strip()
     if not token:
-        raise ConfigError(
-            f'The environment has no {API_KEY}: `database.mode = "cloud"` needs it.',
-            f"Set {API_KEY} to a key of your Chroma Cloud database. It is read from the environment only.",
-        )
+        hint = f"Set {API_KEY} to a key of your Chroma Cloud database. It is read from the environment only."
+        raise ConfigError(f'The environment has no {API_KEY}: `database.mode = "cloud"` needs it.', hint)
     return replace(address, token=token, port=settings.port or 443)
 
 

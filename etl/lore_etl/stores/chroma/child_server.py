@@ -76,9 +76,8 @@ class ChromaProcess:
             if f":{port} is not available" not in output:
                 break
         last = (output.strip() or "it gives no reason").splitlines()[-1][:200].rstrip(".")
-        raise DatabaseUnavailable(
-            f"The Chroma server does not start: {last}.", f"{log.name} in the index folder has the reason."
-        )
+        hint = f"{log.name} in the index folder has the reason."
+        raise DatabaseUnavailable(f"The Chroma server does not start: {last}.", hint)
 
     def is_running(self) -> bool:
         return self._process.poll() is None
@@ -126,9 +125,8 @@ def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
         (folder / NOTE).unlink(missing_ok=True)
         lock.release()
         return
-    raise StorageError(
-        f"A process that may not belong to Lore is using {folder.name}/.", f"Stop the process that has {LOCK} open."
-    )
+    hint = f"Stop the process that has {LOCK} open."
+    raise StorageError(f"A process that may not belong to Lore is using {folder.name}/.", hint)
 
 
 def _lock(folder: Path) -> FileLock:

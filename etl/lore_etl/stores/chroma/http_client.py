@@ -202,10 +202,9 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
     try:
         verify = ssl.create_default_context(cafile=address.ca_file) if address.ca_file else True
     except OSError as error:
-        raise DatabaseUnavailable(
-            f"Cannot read the certificates in `database.ca_file`: {error.strerror or error}.",
-            "Give a PEM file with the certificate of the authority that signed the server's certificate.",
-        ) from error
+        message = f"Cannot read the certificates in `database.ca_file`: {error.strerror or error}."
+        hint = "Give a PEM file with the certificate of the authority that signed the server's certificate."
+        raise DatabaseUnavailable(message, hint) from error
     client = httpx.Client(
         headers=headers,
         timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
