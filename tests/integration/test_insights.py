@@ -12,7 +12,7 @@ from lore_server.app import App
 from lore_server.cli.eval_commands import judged_set
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
-from tests.harness.calls import Call, Opener, calling, sync_job
+from tests.harness.calls import Call, Opener, calling, edit, indexed, sync_job
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -57,6 +57,25 @@ def test_a_saved_answer_is_a_document_with_its_citations_and_a_history(call: Cal
         call("save_answer", answer=answer["id"], title="Waiting for retries")
     with pytest.raises(AnswerNotFound):
         call("save_answer", answer="0123", title="x")
+
+
+def test_an_answer_that_cites_a_saved_answer_says_which_of_its_sources_have_changed(app: App, call: Call) -> None:
+    answer = call("ask_knowledge_base", query=QUESTION)
+    call("save_answer", answer=answer["id"], title="Waiting for retries")
+    indexed(app, call)
+
+    def asked() -> tuple[bool, str]:
+        reply = call("ask_knowledge_base", query="What is waiting for retries?", type="knowledge")
+        return "@lore/" in reply["citations"][0]["source"], reply.get("doubt", "")
+
+    assert "quotes text" not in asked()[1]
+    edit(app, {"docs/tides.md": "# Tides\n\nHigh water comes once a day.\n"})
+    assert "quotes text" not in asked()[1]
+    edit(app, {"docs/retries.md": PAGES["docs/retries.md"].replace("twice", "thrice")})
+    assert asked() == (True, "The saved answer [1] quotes text that is no longer in `docs/retries.md`.")
+    (app.index.root / "docs/retries.md").unlink()
+    sync_job(app)
+    assert asked() == (True, "The saved answer [1] quotes text that is no longer in `docs/retries.md`.")
 
 
 def test_a_follow_up_works_after_a_restart_because_its_question_is_in_the_log(

@@ -23,11 +23,12 @@ from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named
+from lore_server.query.outdated import changed_sources
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget
-from lore_server.replies.paging import with_fields
-from lore_server.replies.records import AnswerRecord, ModelUseRecord
+from lore_server.replies.paging import whole_lines, with_fields
+from lore_server.replies.records import AnswerRecord, CitationRecord, ModelUseRecord
 
 log = logging.getLogger(__name__)
 UNANSWERED = "The model found no answer in the nearest passages; the references name their files."
@@ -83,6 +84,7 @@ class AnswerService:
         else:
             answer = self._write_answer(found, limit, max_tokens, listener.text, earlier)
             doubt = found.doubt  # about the passages
+        doubt = self._changed_since(answer["citations"]) or doubt
         changed = self._freshness.changed_of({one["source"] for one in answer["citations"]})
         reply: AnswerRecord = {
             "id": answer_id(query, question, answer),
@@ -102,6 +104,17 @@ class AnswerService:
         if brief:
             citations = [{**one, "quote": ""} for one in citations]
         return bounded({**reply, "citations": citations}, max_tokens)
+
+    def _changed_since(self, citations: Sequence[CitationRecord]) -> str:
+        """Return the doubt about saved answers whose sources have changed since; empty if no such answer is cited."""
+        for one in citations:
+            if changed := changed_sources(self._text(one["source"]), self._text):
+                files = ", ".join(f"`{source}`" for source in changed)
+                return budget.clipped(f"The saved answer [{one['n']}] quotes text that is no longer in {files}.", 300)
+        return ""
+
+    def _text(self, source: str) -> str:
+        return "\n".join(whole_lines(self._index.catalogue.of_source(source)))
 
     def _write_answer(
         self,

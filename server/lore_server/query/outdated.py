@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked, Weights
+from lore_server.replies.paging import without_gaps
 from lore_server.replies.records import OutdatedRecord
 
 JUST_BELOW = 0.01
 LOOKED_AT = 20  # best files, for answers that cite one of them
 _OPENING = re.compile(r"^Answer of \d{4}-\d\d-\d\d to the question: ", re.MULTILINE)
+_QUOTED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`[^\n]*\n\n(`{3,})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`", re.MULTILINE)
 
 
@@ -62,3 +64,10 @@ def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[C
         if cited and points < 0 and _OPENING.search(text):
             file.add("savedAnswer", points)
     return [*sorted(best, key=lambda file: (-file.score, file.source)), *files[LOOKED_AT:]]
+
+
+def changed_sources(answer: str, text_of: Callable[[str], str]) -> list[str]:
+    """Return the files that no longer have the lines that a saved answer quotes; none for any other text."""
+    quotes = _QUOTED.findall(answer) if _OPENING.search(answer) else []
+    gone = (name for name, _, quote in quotes if without_gaps(name, quote) not in without_gaps(name, text_of(name)))
+    return list(dict.fromkeys(gone))

@@ -171,7 +171,7 @@ def without_gaps(source: str, text: str) -> str:
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
     """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
-    lines = [""] * max(chunk.lines[1] for chunk in chunks)
+    lines = [""] * max((chunk.lines[1] for chunk in chunks), default=0)
     for chunk in chunks:
         if chunk.columns is not None:
             lines[chunk.lines[0] - 1] += chunk.text
