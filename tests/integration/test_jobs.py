@@ -180,6 +180,21 @@ def test_the_reply_to_a_cancellation_says_what_it_did(app: App, model: BlockedMo
     )
 
 
+def test_a_memory_that_a_running_sync_has_yet_to_index_is_found_by_its_words(app: App, model: BlockedModel) -> None:
+    manage(app, wait_seconds=600)
+    write_project(app.index.root, {"docs/new.md": "# New\n\nNew text.\n"})
+    job = blocked_sync(app, model)
+    app.call("add_memory", {"name": "Lamp", "body": "Whale oil burns."})
+    reply = app.call("search_memories", {"query": "whale oil"})
+    model.embedder.free.set()
+    ended(app, job["id"])
+    later = app.call("search_memories", {"query": "whale oil"})
+
+    assert [result["name"] for result in reply["results"]] == ["Lamp"]
+    assert reply["degraded"].startswith("Some memories are not indexed yet.")
+    assert ([result["name"] for result in later["results"]], "degraded" in later) == (["Lamp"], False)
+
+
 def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:
     manage(app, wait_seconds=600)
     for path in app.index.root.glob("docs/*.md"):

@@ -82,8 +82,9 @@ class MemoryService:
         groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
         try:
             return self._ranked(query, groups, limit, max_tokens, cursor)
-        except IndexMissing as reason:
-            return self._by_words(query, groups, limit, max_tokens, cursor, reason)
+        except IndexMissing as error:
+            degraded = f"{error.message} This is a keyword search of saved memories. {error.hint}"
+            return self._by_words(query, groups, limit, max_tokens, cursor, degraded)
 
     def _ranked(
         self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
@@ -94,6 +95,8 @@ class MemoryService:
         part = Part(folders=tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
         found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
         memories = self._each_once(found, groups)
+        if not memories and self._has_new(groups):
+            raise IndexMissing("Some memories are not indexed yet.", "The next sync indexes them.")
         top = memories[start : start + limit]
         changed = self._freshness.changed_of(result.source for result in top)
         results = [self._result(result, found, result.source in changed) for result in top]
@@ -104,23 +107,22 @@ class MemoryService:
         page = paging.Page(start, len(memories), mark)
         return paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
 
-    def _notes(
-        self, has_results: bool, groups: tuple[str, ...], max_tokens: int, reason: IndexMissing | None = None
-    ) -> dict[str, str]:
-        """Return why memories may be missing, why none was found, and why there was no ranked search."""
-        by_words = f"{reason.message} This is a keyword search of saved memories. {reason.hint}" if reason else ""
+    def _notes(self, has_results: bool, groups: tuple[str, ...], max_tokens: int, degraded: str = "") -> dict[str, str]:
+        """Return why memories of this folder may be missing, why none was found, and why there was no ranked search."""
         found = "" if has_results else self._not_found(groups)
-        notes = {"note": self._library.note() or "", "suggestion": found, "degraded": by_words}
+        notes = {"note": self._library.note() or "", "suggestion": found, "degraded": degraded}
         longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
         return {name: budget.clipped(text, longest) for name, text in notes.items() if text}
 
+    def _has_new(self, groups: tuple[str, ...]) -> bool:
+        indexed = self._index.catalogue.paths(KnowledgeType.MEMORY)
+        stored = MemoryStore(self._library.store).all(self._library.current, groups)
+        return any(_path_of(memory) not in indexed for memory in stored)
+
     def _not_found(self, groups: tuple[str, ...]) -> str:
-        if next(MemoryStore(self._library.store).all(self._library.current, groups), None):
-            return NO_MATCH
-        if groups:
-            return NO_MEMORY_IN_GROUPS
-        has_files = self._index.exists() and self._index.catalogue.paths(KnowledgeType.MEMORY)
-        return NO_MATCH if has_files else NO_MEMORY
+        stored = next(MemoryStore(self._library.store).all(self._library.current, groups), None)
+        has_files = not groups and self._index.exists() and self._index.catalogue.paths(KnowledgeType.MEMORY)
+        return NO_MATCH if stored or has_files else NO_MEMORY_IN_GROUPS if groups else NO_MEMORY
 
     def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
         """Return the memories whose files still exist, each with its best part."""
@@ -139,7 +141,7 @@ class MemoryService:
         return paging.with_fields(result, changed=is_changed, outdated=outdated(ranked.chunk, found.today))
 
     def _by_words(
-        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None, reason: IndexMissing
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None, degraded: str
     ) -> MemoryMatchesRecord:
         store = self._library.store
         mark = budget.mark_of(text, *groups, store.history.tip)
@@ -156,7 +158,7 @@ class MemoryService:
         results = [_of_memory(memory, score) for memory, score in top]
         clipped = budget.clipped(text, max_tokens // 10)
         reply: MemoryMatchesRecord = {"query": clipped, "total": len(ranked), "results": []}
-        reply = paging.with_fields(reply, **self._notes(bool(top), groups, max_tokens, reason))
+        reply = paging.with_fields(reply, **self._notes(bool(top), groups, max_tokens, degraded))
         texts, page = [memory.memory.body for memory, _ in top], paging.Page(start, len(ranked), mark)
         return paging.of_passages(reply, results, texts, parse(text).words, page, max_tokens)
 
@@ -174,11 +176,15 @@ def _of_memory(stored: StoredMemory, score: float, path: str = "") -> MemoryMatc
         "parts": stored.parts,
         "metadata": metadata,
         "origin": "memory",
-        "path": path or f"{MEMORIES}/{stored.id.partition('/')[0]}/{stored.paths[0].rpartition('/')[2]}",
+        "path": path or _path_of(stored),
         "score": round(score, 3),
         "excerpt": "",
     }
     return paging.with_fields(result, more_metadata=len(memory.metadata) - len(metadata))
+
+
+def _path_of(stored: StoredMemory) -> str:
+    return f"{MEMORIES}/{stored.id.partition('/')[0]}/{stored.paths[0].rpartition('/')[2]}"
 
 
 def _of_file(result: Ranked) -> MemoryMatchRecord:
