@@ -1,6 +1,7 @@
 """Agents read several places in one call, find passages like another, and list what changed since a point."""
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound
 from lore_server.app import App
 from lore_server.operations.table import render
-from tests.harness.calls import app_fixture, sync_job
+from lore_server.replies.render_index import NONE_LISTED
+from tests.harness.calls import Opener, app_fixture, sync_job
+from tests.harness.evaluation import commit
+from tests.harness.projects import write_project
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -171,8 +175,23 @@ def test_files_changed_since_a_point_are_listed_with_their_commit(app: App) -> N
         assert "Bake longer 1 (and 1 more)" in rows[0]["change"]
     rows = app.call("list_sources", {"since": "2001-01-01", "under": "docs"})["sources"]
     assert {row["source"] for row in rows} == {"docs/bread.md", "docs/mooring.md", "docs/rope.md"}
-    with pytest.raises(NotFound, match="no commit or tag `v2`"):
-        app.call("list_sources", {"since": "v2"})
+    for unknown in ("v2", "2026-02-31"):
+        with pytest.raises(NotFound, match=f"no commit or tag `{unknown}`"):
+            app.call("list_sources", {"since": unknown})
     for wrong in ("--help", "v1^{tree}"):
         with pytest.raises(InvalidArgument, match="`since` cannot be"):
             app.call("list_sources", {"since": wrong})
+
+
+def test_a_point_in_a_year_that_git_cannot_read_is_before_or_after_all_commits(
+    tmp_path: Path, open_app: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_project(tmp_path / "old", {"a.py": "A = 1\n", ".gitignore": ".lore\n"})
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00")
+    commit(root, "Begin")
+    old = open_app(root)
+    sync_job(old)
+
+    before, after = (old.call("list_sources", {"since": point}) for point in ("1900-01-01", "2999-01-01"))
+    assert [row["source"] for row in before["sources"]] == ["a.py"]
+    assert (after["sources"], render("list_sources", after).body) == ([], NONE_LISTED)

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from lore_etl.core.dates import day_or_none
 from lore_etl.core.errors import InvalidArgument, NotFound, StorageError
 from lore_etl.files.git_folder import ALLOCATION, NO_HISTORY, head, repository, require_own_objects
 from lore_etl.system.open_folder import facts_below, read_below
@@ -143,8 +144,8 @@ def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
 
 def changed_since(root: Path, point: str) -> dict[str, list[str]]:
     """Return the latest commits (day and subject) after a point by file. Raises NotFound, InvalidArgument."""
-    if _DATE.fullmatch(point):
-        after = [f"--since={point}T00:00:00"]
+    if _DATE.fullmatch(point) and day_or_none(point):
+        after = [f"--since={min(max(point, '1970-01-02'), '2099-12-31')}T00:00:00"]  # git reads no other years
     else:
         try:
             read_git(root, "rev-parse", "--verify", "--quiet", f"{point}^{{commit}}", seconds=SECONDS)

@@ -12,6 +12,7 @@ from lore_server.replies.reply_text import ReplyText, changed, error_text, excer
 
 SIMILAR_SHOWN = 3  # paths in a line, unless the score is explained
 SHOWN_EXTENSIONS = 8
+NONE_LISTED = "There is nothing to list with these arguments."
 _THEN = {"sync": "index their words, then embed their passages", "create": "write their chunks"}
 
 
@@ -132,7 +133,7 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
 
 def documents(result: records.DocumentListRecord) -> ReplyText:
     rows = [f"{document['id']}  {document['type']:9} {_place(document)}" for document in result["documents"]]
-    return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
+    return ReplyText("\n".join(rows) or NONE_LISTED, (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
 def document(result: records.DocumentRecord) -> ReplyText:
@@ -164,7 +165,7 @@ def sources(result: records.SourceListRecord) -> ReplyText:
         f"{row['source']}  [{row['type']}]  {row.get('change') or counted(row['lines'], 'line')}"
         for row in result["sources"]
     ]
-    return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
+    return ReplyText("\n".join(rows) or NONE_LISTED, (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
 def source(result: records.SourceTextRecord) -> ReplyText:
