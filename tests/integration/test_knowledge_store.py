@@ -100,6 +100,14 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     assert len(messages(store.home)) == 1
 
 
+def test_a_chapter_that_gets_its_own_content_again_is_unchanged(store: KnowledgeStore) -> None:
+    create(store, "guide", "A", "B")
+    first = store.edit(PROJECT, "guide", update_part(ChapterName("A"), "new"), AGENT)
+    second = store.edit(PROJECT, "guide", update_part(ChapterName("A"), "new"), AGENT)
+
+    assert (second["commit"], second["version"]) == (None, first["version"])
+
+
 def test_the_message_of_a_write_names_chapters_by_their_titles_with_the_subchapters_that_went_too(
     store: KnowledgeStore,
 ) -> None:

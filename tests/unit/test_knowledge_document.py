@@ -102,7 +102,7 @@ def test_chapters_with_the_same_title_are_distinguished_by_index() -> None:
         document.chapter("Getting Started", 1)
     with pytest.raises(ChapterNotFound) as missing:
         document.chapter("errors")
-    assert "`Errors`" in missing.value.hint
+    assert missing.value.hint == "Index 2 is `Errors`: titles are case-sensitive."
     with pytest.raises(InvalidArgument):
         document.chapter()
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound
@@ -50,9 +49,8 @@ class PartKind:
         """Return the body of a part, with the summary, if given, as its first paragraph. Raises InvalidContent."""
         start = one_line(document.checked_text(summary, document.CHAPTER_BYTES, "summary"))
         if len(start) > document.SUMMARY_CHARACTERS:
-            raise InvalidContent(
-                f"A summary can have up to {document.SUMMARY_CHARACTERS} characters, not {len(start)}."
-            )
+            message = f"A summary can have up to {document.SUMMARY_CHARACTERS} characters, not {len(start)}."
+            raise InvalidContent(message)
         body = self.checked(content, title, level, self.name, document.CHAPTER_BYTES)
         if start and document.summary_of(body) != start:
             body = self.checked(f"{start}\n\n{body}", "", level, self.name, document.CHAPTER_BYTES)
@@ -79,20 +77,22 @@ class PartKind:
 class PartEditor:
     """An editor that returns changed copies of a text, with `now` as its `updated`. May raise InvalidContent."""
 
-    def __init__(self, kind: PartKind, text: str, now: str) -> None:
-        self._kind = kind
+    def __init__(self, part: "PartName", text: str, now: str = "") -> None:
+        self._part = part
+        self._kind = kind = part.kind
         self._now = now
         found = self._outline(text)
         self._lines = found.lines
         self._borders = [heading for heading in found.headings if heading.level in kind.borders]
         self.headings = kind.headings(found)
 
-    def update(self, index: int, content: str, summary: str = "") -> str:
-        """Replace the body of a part; its heading and the deeper parts below it stay. Raises SectionExists."""
+    def update(self, content: str, summary: str = "") -> str:
+        """Replace the body of the part; its heading and the deeper parts below it stay. Raises SectionExists."""
+        index = self._part.among(self.headings)
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
         added = _titles(self._kind.headings(outline(body)))
-        below = {other.title for other in self.below(index)}
+        below = {other.title for other in self._below(index)}
         if again := next((title for _, title in added if title in below), None):
             message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
             raise SectionExists(message, "Update it by its own title.")
@@ -122,16 +122,24 @@ class PartEditor:
         titles[index:index] = [(level, title), *_titles(self._kind.headings(outline(body)))]
         return self._replaced(at, at, block + "\n" * (at < len(self._lines)), titles)
 
-    def below(self, index: int) -> list[Heading]:
-        """Return the headings of the deeper parts that belong to a part."""
-        first, level, _ = self.headings[index]
-        return [heading for heading in self.headings if first < heading.line < self._end(index, level)]
-
-    def remove(self, index: int) -> str:
+    def remove(self) -> str:
+        """Remove the part with the deeper parts below it."""
+        index = self._part.among(self.headings)
         first, level, _ = self.headings[index]
         end = self._end(index, level)
         kept = [heading for heading in self.headings if not first <= heading.line < end]
         return self._replaced(first, end, "", _titles(kept))
+
+    def name(self, is_whole: bool = False) -> str:
+        """Return the kind and title of the part; if it `is_whole`, also the titles of the deeper parts below it."""
+        index = self._part.among(self.headings)
+        below = [f"'{heading.title}'" for heading in self._below(index)] if is_whole else []
+        deeper = f" with its sub{self._kind.name}{'s' * (len(below) > 1)} {', '.join(below)}" if below else ""
+        return self._kind.shown(self.headings[index].title) + deeper
+
+    def _below(self, index: int) -> list[Heading]:
+        first, level, _ = self.headings[index]
+        return [heading for heading in self.headings if first < heading.line < self._end(index, level)]
 
     def _outline(self, text: str) -> Outline:
         return outline(text, front_matter_lines(text) if self._kind.has_front_matter else 0)
@@ -155,7 +163,7 @@ class PartEditor:
         """Return the text with the lines from `first` to `end` replaced, if it then has exactly the expected parts."""
         kind, eol = self._kind, line_end("".join(self._lines[:1]))
         text = "".join([*self._lines[:first], new.replace("\n", eol), *self._lines[end:]])
-        if kind.has_front_matter:
+        if kind.has_front_matter and text != "".join(self._lines):
             text = with_updated(text, self._now)
         if _titles(kind.headings(self._outline(text))) != list(titles):
             message = f"The change would turn other {kind.name}s into text or text into {kind.name}s."
@@ -273,22 +281,11 @@ def rewrite(new: str) -> Edit:
     return Edit(lambda _: "Updated", change)
 
 
-def _edit(part: PartName, what: Callable[[PartEditor, int], str], change: Callable[[PartEditor, int], str]) -> Edit:
-    """Return an edit of an existing part, which both functions get by its editor and index."""
-
-    def called(function: Callable[[PartEditor, int], str], text: str, now: str = "") -> str:
-        parts = PartEditor(part.kind, text, now)
-        return function(parts, part.among(parts.headings))
-
-    return Edit(partial(called, what), partial(called, change))
-
-
 def update_part(part: PartName, content: str, summary: str = "") -> Edit:
     """Replace the content of a part, but not its heading and deeper parts. A summary becomes the first paragraph."""
-    return _edit(
-        part,
-        lambda parts, index: f"Updated {part.kind.shown(parts.headings[index].title)} in",
-        lambda parts, index: parts.update(index, content, summary),
+    return Edit(
+        lambda text: f"Updated {PartEditor(part, text).name()} in",
+        lambda text, now: PartEditor(part, text, now).update(content, summary),
     )
 
 
@@ -298,7 +295,7 @@ def add_part(
     """Add a part at the end, or before or after the reference, with the reference's level."""
 
     def change(text: str, now: str) -> str:
-        parts, title = PartEditor(part.kind, text, now), part.checked_title()
+        parts, title = PartEditor(part, text, now), part.checked_title()
         position = reference.among(parts.headings) if reference and place != "end" else None
         return parts.add(title, content, summary, place, position)
 
@@ -306,9 +303,7 @@ def add_part(
 
 
 def remove_part(part: PartName) -> Edit:
-    def what(parts: PartEditor, index: int) -> str:
-        below = [f"'{heading.title}'" for heading in parts.below(index)]
-        with_them = f" with its sub{part.kind.name}{'s' * (len(below) > 1)} {', '.join(below)}" if below else ""
-        return f"Removed {part.kind.shown(parts.headings[index].title)}{with_them} from"
-
-    return _edit(part, what, PartEditor.remove)
+    return Edit(
+        lambda text: f"Removed {PartEditor(part, text).name(is_whole=True)} from",
+        lambda text, now: PartEditor(part, text, now).remove(),
+    )

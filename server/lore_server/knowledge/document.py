@@ -181,8 +181,8 @@ def position_of(chapters: Sequence[Heading], title: str | None, index: int | Non
     found = [number for number, other in enumerate(titles) if name in (None, other) and index in (None, number)]
     if not found:
         named = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
-        alike = [other for other in titles if name and other.casefold() == name.casefold()]
-        hint = f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
+        alike = [number for number, other in enumerate(titles) if name and other.casefold() == name.casefold()]
+        hint = f"Index {alike[0]} is `{titles[alike[0]]}`: titles are case-sensitive." if alike else None
         raise ChapterNotFound(f"There is no chapter {named}.", hint)
     if len(found) > 1:
         raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
