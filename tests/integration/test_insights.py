@@ -127,6 +127,8 @@ def test_marked_results_are_a_set_that_the_evaluation_accepts(app: App, root: Pa
     call("mark_result", query=QUESTION, source="docs/tides.md", verdict="wrong")
     with pytest.raises(DocumentNotFound):
         call("mark_result", query=QUESTION, source="docs/no.md", verdict="right")
+    never = call("mark_result", query=QUESTION, source="README.md", verdict="none")
+    assert render("mark_result", never).body == "This result has no mark now."  # there was none to remove
     (tmp_path / "set").mkdir()
     for name, text in judged_set(call("list_marks")["marks"])[0].items():
         (tmp_path / "set" / name).write_text(text, encoding="utf-8")

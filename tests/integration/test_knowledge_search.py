@@ -216,7 +216,13 @@ def test_a_search_without_results_suggests_where_else_to_search(synced_app_of: O
     assert (elsewhere["results"], elsewhere["total_found"]) == ([], 0)
     assert elsewhere["suggestion"] == "Other sources contain these words: prp (1)."
     assert tagged["suggestion"] == "Without the tags there are: prp (1)."
-    assert "query_documents" in nowhere["suggestion"]
+    assert nowhere["suggestion"].startswith("Use other or fewer words")
+
+
+def test_a_search_in_a_project_without_such_documents_says_so(synced_app_of: Opener) -> None:
+    app = synced_app_of({"README.md": "# R\n\nText.\n"})
+
+    assert search(app, "zebra")["suggestion"].startswith("This project has no such documents")
 
 
 @pytest.mark.requirement("UQ-022")

@@ -111,7 +111,7 @@ class FrameworkNotFound(NotFound, code="FRAMEWORK_NOT_FOUND"):
 
 
 class JobNotFound(NotFound, code="JOB_NOT_FOUND"):
-    default_hint = "`latest` is the last job of this index; older jobs are not stored."
+    default_hint = "Only the last job of this index is stored, as `latest`; a sync starts one."
 
 
 class AnswerNotFound(NotFound, code="ANSWER_NOT_FOUND"):

@@ -151,6 +151,8 @@ class UnifiedSearch:
             if holding:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
+        if not self.scope(DEFAULT).total:
+            return "This project has no such documents; query_documents searches all indexed files."
         return "Use other or fewer words, or query_documents, which searches all indexed files."
 
     def scope(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:

@@ -198,7 +198,8 @@ def _changes(result: records.SourceTextRecord) -> Iterator[str]:
 def job(result: records.JobRecord) -> ReplyText:
     problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
-        state = f"The {result['action']} is {result['state']} (job {result['id']})."
+        verb = "has" if result["state"] == "failed" else "is"
+        state = f"The {result['action']} {verb} {result['state']} (job {result['id']})."
         if result["state"] == "running":
             left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
             done = f": {result['done']} of {result['total']}{left}" if result["total"] else ""

@@ -219,7 +219,7 @@ def marks(result: records.MarkListRecord) -> ReplyText:
 
 
 def marked(result: records.MarkRecord) -> ReplyText:
-    return ReplyText(_mark(result) if result["verdict"] != "none" else "The mark was removed.")
+    return ReplyText(_mark(result) if result["verdict"] != "none" else "This result has no mark now.")
 
 
 def _mark(row: records.MarkRecord) -> str:

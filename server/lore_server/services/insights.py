@@ -48,7 +48,7 @@ class InsightsService:
         """Mark a file as right or wrong for a question, or remove the mark. Raises DocumentNotFound, IndexMissing."""
         self._index.require()
         if verdict != "none" and not self._index.catalogue.of_source(source):
-            raise DocumentNotFound(f"`{source[:200]}` is not indexed.", "`lore docs` lists the indexed files.")
+            raise DocumentNotFound(f"`{source[:200]}` is not indexed.", "list_sources lists the indexed files.")
         return {"query": self._log.mark(query, source, verdict), "source": source, "verdict": verdict}
 
     def marks(self) -> records.MarkListRecord:

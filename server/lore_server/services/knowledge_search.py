@@ -18,7 +18,7 @@ from lore_server.services.knowledge_library import Library
 
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
-NO_DOCUMENTS = "This project has no documents yet; query_documents searches its files, also by meaning."
+NO_DOCUMENTS = "The project has no documents yet. query_documents searches files, also by meaning."
 SUGGESTION = "Only these documents were searched, for these words; query_documents also searches files, and by meaning."
 CONTEXTS = 2  # the maximum for each word in a chapter
 KEPT_CHARACTERS = 40_000_000  # the maximum for all documents in the cache
