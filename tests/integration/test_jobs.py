@@ -180,6 +180,16 @@ def test_the_reply_to_a_cancellation_says_what_it_did(app: App, model: BlockedMo
     )
 
 
+def test_the_database_is_not_closed_under_a_running_job(app: App, model: BlockedModel) -> None:
+    job = blocked_sync(app, model)
+    with pytest.raises(Busy, match=f"Job {job['id']} is running"):
+        app.call("manage_database", {"action": "stop"})
+    model.embedder.free.set()
+
+    assert ended(app, job["id"])["state"] == "done"
+    assert app.call("manage_database", {"action": "stop"})["status"] == "stopped"
+
+
 def test_a_memory_that_a_running_sync_has_yet_to_index_is_found_by_its_words(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/new.md": "# New\n\nNew text.\n"})

@@ -49,7 +49,7 @@ class Verifier:
 
     def __init__(self, index: Index, job: Callable[[], str | None], pace: Pace | None = None) -> None:
         self._index = index
-        self._job = job
+        self.running_job = job
         self._pace = pace or Pace()
         self._turn = threading.Lock()
         self._stopping = threading.Event()
@@ -60,7 +60,7 @@ class Verifier:
         """Compare everything; a pass in the background makes way. Raises IndexMissing, Busy, Cancelled."""
 
         def pause(done: int, total: int) -> None:
-            while self._job() is not None and not self._stopping.wait(STEP_SECONDS):
+            while self.running_job() is not None and not self._stopping.wait(STEP_SECONDS):
                 pass
             if self._stopping.is_set():
                 raise Cancelled("The process is stopping.", "Call again.")
@@ -136,7 +136,7 @@ class Verifier:
         return age is None or age >= self._pace.again_seconds
 
     def _is_quiet(self, quiet_seconds: Callable[[], float]) -> bool:
-        return self._job() is None and quiet_seconds() >= self._pace.quiet_seconds
+        return self.running_job() is None and quiet_seconds() >= self._pace.quiet_seconds
 
     def _pass(self, quiet_seconds: Callable[[], float]) -> None:
         """Verify in small portions, with pauses. It begins at a random place, because owners may end before it does."""
@@ -195,6 +195,8 @@ class DatabaseService:
             store = self._index.vectors
             detail = f"{store.count()} vectors, {store.where()}."
             return self._state("already_running" if was_open else "started", detail)
+        if (job := self._verifier.running_job()) is not None:
+            raise Busy(f"Job {job} is running, and needs the database.", "Wait for it, or cancel it with cancel_job.")
         self._index.release_vectors()
         if not was_open:
             return self._state("not_running", "The database was not open in this process.")
