@@ -39,9 +39,8 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     least = REASON_COVERED if _FORM["why"].search(question) else COVERED
     # if the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it
     some = [passage for passage in (passages if is_typed else passages[:1]) if share(passage.chunk.text) >= least]
-    some = [
-        one for one in some if not _FORM["example"].match("".join(one.chunk.heading[-1:]))
-    ]  # its values are its own
+    # the values of an example are its own
+    some = [one for one in some if not _FORM["example"].match("".join(one.chunk.heading[-1:]))]
     found = [(text, passage) for passage in some for text in sentences(passage) if fits(text)]
     if _subject(question) is None and len({stem for _, stem in stems(question)}) <= SHORT:  # each word must be there
         found = [one for one in found if share(" ".join((one[0], one[1].chunk.source, *one[1].chunk.heading))) > WHOLE]
