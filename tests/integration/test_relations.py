@@ -327,7 +327,8 @@ def test_who_calls_a_member_is_answered_with_the_lines_that_have_its_name(
 
 
 EQUALS: dict[str, str | bytes] = {
-    **{f"{part}/gate.py": f"class Gate:\n    name = '{part}'\n" for part in ("air", "lake", "sea")},
+    **{f"{part}/gate.py": f"class Gate:\n    name = '{part}'\n" for part in ("air", "lake", "legacy", "sea")},
+    **{f"app/old{n}.py": "from legacy.gate import Gate\n\n\ndef use() -> Gate:\n    return Gate()\n" for n in range(5)},
     **{f"app/user{n}.py": "from lake.gate import Gate\n\n\ndef use() -> Gate:\n    return Gate()\n" for n in range(3)},
     "app/other.py": "from air.gate import Gate\n\n\ndef use() -> Gate:\n    return Gate()\n",
     "first/open_lock.ts": "export function openLock() {\n    return 1;\n}\n",
@@ -340,7 +341,7 @@ port = app_fixture({**FILES, **BASES, **CALLS, **EQUALS})
 
 
 @pytest.mark.parametrize(("name", "first"), [("Gate", "lake/gate.py"), ("openLock", "second/doors.ts")])
-def test_the_most_used_of_several_definitions_of_a_name_comes_first(port: App, name: str, first: str) -> None:
+def test_the_most_used_of_several_present_definitions_of_a_name_comes_first(port: App, name: str, first: str) -> None:
     assert port.call("query_documents", {"query": name})["results"][0]["source"] == first
 
 

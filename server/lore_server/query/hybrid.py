@@ -171,8 +171,10 @@ def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[st
 
 
 def _lead_with_most_used(by_source: Mapping[str, Ranked], used: Mapping[str, int]) -> None:
-    """Put the file whose definition is used most before the others that define the name."""
-    defining = {source: file for source, file in by_source.items() if dict(file.why).get("namePartMatch")}
+    """Put the file whose definition is used most before the others that define the name, if it is not set aside."""
+    terms = {source: dict(file.why) for source, file in by_source.items()}
+    defining = {source: by_source[source] for source, own in terms.items() if own.get("namePartMatch")}
+    defining = {source: file for source, file in defining.items() if "formerPenalty" not in terms[source]} or defining
     most = max((used.get(source, 0) for source in defining), default=0)
     lead(defining, "usedMatch", [file for source, file in defining.items() if most and used.get(source) == most])
 
