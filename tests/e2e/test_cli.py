@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import subprocess
 import tomllib
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import Settings
-from tests.harness.commands import run_lore, start_lore
+from lore_etl.core.errors import StorageError
+from tests.harness.commands import LORE, run_lore, start_lore
 from tests.harness.evaluation import commit, git
 from tests.harness.projects import ROOT, write_project
 from tests.harness.published import private, public
@@ -31,6 +33,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert run_lore("sync", cwd=folder).returncode == 0
     return folder
+
+
+def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_folder_without_any_set_up_can_be_indexed_and_searched(project: Path) -> None:
@@ -203,6 +209,42 @@ def test_an_error_is_json_if_json_was_requested(project: Path) -> None:
 
     assert json.loads(done.stdout)["code"] == "INVALID_ARGUMENT"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("memory add Name <&-", 2, "`body` is empty"),
+        ("search zebra >&-", 0, "confidence"),
+        ("search zebra >&- 2>&-", 0, ""),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(project: Path, command: str, code: int, said: str) -> None:
+    done = in_shell(f"{LORE} {command}", project)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["search zebra", "search zebra --json", "search -n 0 zebra --json", "--version"])
+def test_output_that_cannot_be_written_is_an_error_of_the_disk(project: Path, command: str, unbuffered: str) -> None:
+    done = in_shell(f"PYTHONUNBUFFERED={unbuffered} {LORE} {command} >/dev/full", project)
+
+    assert done.returncode == StorageError.exit_code
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ps", "search zebra", "--version"])
+def test_a_reader_that_has_seen_enough_is_no_error(project: Path, command: str) -> None:
+    done = in_shell(f"PYTHONUNBUFFERED= {LORE} {command} 2>errors | true; echo ${{PIPESTATUS[0]}}; cat errors", project)
+
+    assert done.stdout.startswith("0\n")
+    assert "Broken" not in done.stdout
 
 
 def test_a_search_in_an_unsynced_folder_suggests_a_sync(tmp_path: Path) -> None:

@@ -292,3 +292,16 @@ def test_on_a_terminal_what_was_found_is_above_the_bar(monkeypatch: pytest.Monke
 
     assert shown.index("found: 3 Python") < shown.index("embedding")
     assert "1/4" in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+def test_a_terminal_that_only_appends_lines_gets_progress_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    reader, writer = os.openpty()
+    with os.fdopen(writer, "w", encoding="utf-8") as dumb, redirect_stderr(dumb):
+        with progress_bar(quiet=False, seconds=NEVER) as progress:
+            progress("reading", 0, 3)
+        shown = os.read(reader, 1000).decode()
+    os.close(reader)
+
+    assert shown == "Reading: 0 of 3.\r\n"

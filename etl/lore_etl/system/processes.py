@@ -169,8 +169,11 @@ def cpu_count() -> int:
     return os.cpu_count() or 1
 
 
-def use_utf8() -> None:
-    """Read and write UTF-8. Windows would use the code page of the console, which lacks most characters."""
+def prepare_streams() -> None:
+    """Open the standard streams that are closed, and use UTF-8 on Windows, whose code pages lack most characters."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
     if sys.platform == "win32":
         for stream in (sys.stdin, sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):

@@ -38,10 +38,7 @@ def options(
     context: typer.Context,
     project: Annotated[Path | None, Option("-C", "--project", help="Project folder.", metavar="DIR")] = None,
     config: Annotated[
-        Path | None,
-        Option(
-            "-c", "--config", help="TOML or JSON file that overrides the other configuration files.", metavar="FILE"
-        ),
+        Path | None, Option("-c", "--config", help="TOML or JSON file that overrides all others.", metavar="FILE")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the operation's result as JSON.")] = False,
     verbose: Annotated[bool, Option("-v", "--verbose", help="Log to standard error.")] = False,

@@ -20,23 +20,33 @@ def main() -> None:
     ignore_project_modules()
     from importlib import import_module
 
-    from lore_etl.system.processes import use_utf8
+    from lore_etl.system.processes import prepare_streams
 
-    use_utf8()
+    prepare_streams()
 
     if sys.argv[1:] == ["hook", "searched"]:  # runs after each search of an agent, so it loads nothing else
         from lore_server.hook.searched import reply
 
         reply()
         return
-    code = _bridge(bridge_options(sys.argv[1:]))
-    if code is not None:
+    wanted = bridge_options(sys.argv[1:])
+    if wanted is not None and (code := _bridge(wanted)) is not None:
         sys.exit(code)
     for name in ["hook_commands"] if sys.argv[1:2] == ["hook"] else COMMANDS:
         import_module(f"lore_server.cli.{name}")
+    from lore_etl.core.errors import StorageError
     from lore_server.cli.command import cli
 
-    sys.exit(cli())
+    try:
+        try:
+            cli()
+        finally:
+            sys.stdout.flush()  # when the process ends, a failure would have an exit code of Python's
+    except BrokenPipeError:
+        os._exit(0)  # the reader has seen enough
+    except OSError as error:  # the commands report every other one
+        os.write(2, f"Cannot write to standard output: {error.strerror}.\nFree some space there.\n".encode())
+        os._exit(StorageError.exit_code)
 
 
 def ignore_project_modules() -> None:
@@ -76,20 +86,17 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
     return found if commands == ["mcp"] and all(found.values()) else None
 
 
-def _bridge(wanted: dict[str, str] | None) -> int | None:
+def _bridge(wanted: dict[str, str]) -> int | None:
     """Run the bridge and return its exit code; None if the full command line must run, or report an error."""
-    if wanted is None:
-        return None
     from pathlib import Path
 
     from lore_etl.config.project import find_project
     from lore_etl.core.errors import ConfigError
     from lore_server.owner.bridge import run
 
-    project = Path(wanted["project"]) if "project" in wanted else None
-    if project is not None and not project.is_dir():
+    root = Path(wanted["project"]).resolve() if "project" in wanted else find_project(Path.cwd())
+    if not root.is_dir():
         return None
-    root = project.resolve() if project is not None else find_project(Path.cwd())
     config = Path(wanted["config"]).resolve() if "config" in wanted else None
     toolsets = [toolset.strip() for toolset in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
     try:

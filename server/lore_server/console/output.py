@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import InternalError, LoreError, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Progress, ignore, time_left
 from lore_server.console import terminal
@@ -85,7 +85,8 @@ def fail(error: BaseException, as_json: bool) -> int:
         print_json(record)
     else:
         terminal.err(f"{record['message']}\n{in_shell(record['hint'])}\n")
-    return error.exit_code if isinstance(error, LoreError) else 70
+    unforeseen = StorageError if isinstance(error, OSError) else InternalError
+    return error.exit_code if isinstance(error, LoreError) else unforeseen.exit_code
 
 
 class _Lines:
@@ -103,17 +104,17 @@ class _Lines:
             if is_new:
                 self._since = time.monotonic()
             elapsed = time.monotonic() - self._since
-        if elapsed >= self._estimate_seconds and self._estimated != stage and time_left(done, total, elapsed):
+        is_due = elapsed >= self._estimate_seconds and self._estimated != stage and not self._quiet
+        if is_due and time_left(done, total, elapsed):
             self._estimated = stage  # early, because the user wants to know whether to wait
-            if not self._quiet:
-                note(f"{_place(self._step)}, {_pace(self._step, elapsed)}.")
+            note(f"{_place(self._step)}, {_pace(self._step, elapsed)}.")
         if is_new and stage.endswith("the model"):
             note(f"{stage.capitalize()}: this can take minutes.")
         elif is_new and not self._quiet:
             note(f"{_place(self._step)}.")
 
     def repeat(self, seconds: float, ended: threading.Event) -> None:
-        while not ended.wait(seconds):
+        while not self._quiet and not ended.wait(seconds):
             with self._guard:
                 step, elapsed = self._step, time.monotonic() - self._since
             if step[0]:
@@ -134,21 +135,19 @@ def _pace(step: _Step, elapsed: float) -> str:
 
 @contextmanager
 def progress_bar(quiet: bool, seconds: float = LINE_SECONDS) -> Iterator[Progress]:
-    """Show progress as a bar on a terminal, else as a line per `seconds` of a stage; `quiet` shows only downloads."""
-    if not quiet and sys.stderr.isatty():
+    """Show progress as a bar on a screen, else as a line per `seconds` of a stage; `quiet` shows only downloads."""
+    if not quiet and terminal.is_screen(sys.stderr):
         with _bar() as report:
             yield report
         return
     lines, ended = _Lines(quiet, min(ESTIMATE_SECONDS, seconds / 3)), threading.Event()
     repeating = threading.Thread(target=lines.repeat, args=(seconds, ended), name="progress", daemon=True)
-    if not quiet:
-        repeating.start()
+    repeating.start()
     try:
         yield lines.report
     finally:
         ended.set()
-        if not quiet:
-            repeating.join()
+        repeating.join()
 
 
 @contextmanager

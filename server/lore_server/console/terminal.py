@@ -36,14 +36,13 @@ def _shown(text: str, root: Path | None) -> str:
 def page(text: str, root: Path | None = None) -> None:
     """Write a text as `out` does, through the user's pager if it is longer than the terminal, as git does."""
     pager = os.environ.get("LORE_PAGER", os.environ.get("PAGER", "less"))
-    is_long = sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines
-    command = shlex.split(pager) if is_long and os.environ.get("TERM", "dumb") != "dumb" else []
+    is_long = is_screen(sys.stdout) and text.count("\n") >= shutil.get_terminal_size().lines
+    command = shlex.split(pager) if is_long else []
     if not command or shutil.which(command[0]) is None:
         out(text, root)
         return
     sys.stdout.flush()
-    variables = {"LESS": "FRX", **os.environ}
-    subprocess.run(command, input=_shown(text, root), encoding="utf-8", env=variables, check=False)
+    subprocess.run(command, input=_shown(text, root), encoding="utf-8", env={"LESS": "FRX", **os.environ}, check=False)
 
 
 def err(text: str) -> None:
@@ -97,11 +96,14 @@ _PLACE = re.compile(
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
+def is_screen(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that can do more than append lines."""
+    return stream.isatty() and (os.environ.get("TERM", "dumb") != "dumb" or "WT_SESSION" in os.environ)  # on Windows
+
+
 def takes_style(stream: TextIO) -> bool:
     """Return whether a stream is a terminal that shows colours and the user has not disabled them."""
-    if not stream.isatty() or os.environ.get("NO_COLOR"):
-        return False
-    return os.environ.get("TERM", "dumb") != "dumb" or "WT_SESSION" in os.environ  # the latter on Windows
+    return is_screen(stream) and not os.environ.get("NO_COLOR")
 
 
 def styled(text: str, root: Path) -> str:

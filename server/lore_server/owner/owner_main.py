@@ -12,10 +12,10 @@ def main() -> int:
     from pathlib import Path
 
     from lore_etl.core.errors import LoreError
-    from lore_etl.system.processes import has_reader, use_utf8
+    from lore_etl.system.processes import has_reader, prepare_streams
     from lore_server.console.terminal import configure_logging
 
-    use_utf8()
+    prepare_streams()
     configure_logging(verbose=False, default=logging.INFO)
     sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner exits", exc_info=error)
     root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None
