@@ -247,6 +247,30 @@ def test_a_reader_that_has_seen_enough_is_no_error(project: Path, command: str) 
     assert "Broken" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("token list", "There are no tokens."),
+        ("add-docs --list", "No documentation of libraries was added"),
+        ("add-docs --update", "No documentation of libraries was added"),
+        ("knowledge list", "has no documents yet"),
+        ("knowledge get", "has no main document yet: write it with `lore call update_project_main`"),
+    ],
+)
+def test_a_list_without_entries_says_so_on_standard_error(project: Path, command: str, said: str) -> None:
+    done = run_lore(*command.split(), cwd=project)
+
+    assert done.stdout == ""
+    assert said in done.stderr
+
+
+def test_a_configuration_that_cannot_be_read_is_no_wrong_key(project: Path) -> None:
+    done = run_lore("-c", "none.toml", "search", "zebra", cwd=project)
+
+    assert done.returncode == 2
+    assert done.stderr == "Cannot read none.toml: No such file or directory.\nMake it a regular, readable file.\n"
+
+
 def test_a_search_in_an_unsynced_folder_suggests_a_sync(tmp_path: Path) -> None:
     done = run_lore("search", "zebra", cwd=tmp_path)
 

@@ -196,7 +196,7 @@ def _users_table(file: Path, root: Path) -> JSON:
 
 
 def _file_table(file: Path, folder: Path) -> JSON:
-    with os_errors_as(ConfigError, f"Cannot read {file.name}"):
+    with os_errors_as(ConfigError, f"Cannot read {file.name}", _REGULAR):
         data = file.read_bytes()
     return _with_paths(_parsed(file, data), folder)
 

@@ -26,7 +26,7 @@ class LoreError(Exception):
 
 
 class UsageError(LoreError, code="USAGE", http=400, exits=2):
-    default_hint = "Run `lore --help`, or read /api/openapi.yaml."
+    default_hint = "Run the command with --help, or read /api/openapi.yaml."
 
 
 class InvalidArgument(UsageError, code="INVALID_ARGUMENT"):

@@ -87,7 +87,7 @@ def add_docs(
     if not session.has_index:
         raise IndexMissing("This project has no index.", "Run `lore sync` first.")
     manager = LibraryManager(session.place.folder, wait)
-    if list_:
+    if list_ or (update and not manager.named(source)):  # there is nothing to update
         _list(session, manager)
         return
     if remove is not None:
@@ -144,9 +144,8 @@ def _list(session: Session, manager: LibraryManager) -> None:
         f"{_titled(docs)}  {counted(docs.pages, 'page')}  {f'{docs.package} in ' if docs.package else ''}{docs.origin}"
         for docs in sets
     )
-    session.show({"libraries": [docs.record() for docs in sets]}, *rows)
-    if not sets and not session.as_json:
-        output.note("No documentation of libraries was added to this index.")
+    none = "No documentation of libraries was added to this index."
+    session.show({"libraries": [docs.record() for docs in sets]}, *rows, empty=none)
 
 
 def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bool:
@@ -157,8 +156,7 @@ def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bo
         reports.append(report)
         if not session.as_json:
             _print_report(report)
-    if session.as_json:
-        output.print_json({"libraries": [report.record() for report in reports]})
+    session.show({"libraries": [report.record() for report in reports]})
     return any(report.is_change for report in reports)
 
 

@@ -25,7 +25,7 @@ def ps(session: Session) -> None:
         state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
         about = f"{owner['address']}  since {owner['since']}  {owner['kind']}, {state}"
         rows.append(f"{owner['pid']:>7}  {owner['project']}  {about}")
-    session.show({"owners": found}, *rows)
+    session.show({"owners": found}, *rows, empty="No owner is running.")
 
 
 @command

@@ -82,8 +82,7 @@ def install(
                 output.note("`--skill` adds a skill, and a search subagent and a hook if the client has them.")
     if beside:
         record["files"] = _write(beside, yes, print_only, session.as_json)
-    if session.as_json:
-        output.print_json(record)
+    session.show(record)
     if record["status"] in ("different", "unsafe"):
         raise typer.Exit(1)
 

@@ -46,7 +46,7 @@ def list_(session: Session) -> None:
         day = datetime.datetime.fromtimestamp(record["expires"], datetime.UTC).date()
         rights = ", ".join(f"{level} {project}" for project, level in record["rights"].items())
         lines.append(f"{name}  until {day}  {rights}")
-    session.show({"tokens": rows}, *lines)
+    session.show({"tokens": rows}, *lines, empty="There are no tokens. `lore token add` creates one.")
 
 
 @command

@@ -60,7 +60,7 @@ _COMMANDS = (
     (r"`?\bquery_documents\b`?", "`lore search`"),
     (r"`?\bsearch_memories\b`?", "`lore memory search`"),
     (r"`?\badd_memory\b`?", "`lore memory add`"),
-    (r"(?<!lore call )`?\b((?:get|list|cancel)_\w+|knowledge_search)\b`?", r"`lore call \1`"),
+    (r"(?<!lore call )`?\b((?:get|list|cancel|update)_\w+|knowledge_search)\b`?", r"`lore call \1`"),
 )
 """What a message to an agent names, and what a person types."""
 

@@ -126,11 +126,14 @@ class Session:
         else:
             output.print_result(operation, result, self.root, printed)
 
-    def show(self, record: JSON, *lines: str) -> None:
+    def show(self, record: JSON, *lines: str, empty: str = "") -> None:
+        """Print a record as JSON, else its lines, or to standard error that there are none."""
         if self.as_json:
             output.print_json(record)
-        for line in () if self.as_json else lines:
-            output.line(line)
+        elif lines:
+            output.line("\n".join(lines))
+        elif empty:
+            output.note(empty)
 
     def show_stage(self, stage: str) -> None:
         if not self.as_json:

@@ -272,7 +272,7 @@ def database(result: records.DatabaseStateRecord) -> ReplyText:
 
 def health(result: records.HealthRecord) -> ReplyText:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
-    rows += [f"  {check['status']:9} {check['part']:11} {check['detail']}" for check in result["checks"]]
+    rows += [f"  {check['status']:9} {check['part']:12} {check['detail']}" for check in result["checks"]]
     if result["counts"]:
         rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
     rows += [f"  {line}" for line in _inventory(result)]

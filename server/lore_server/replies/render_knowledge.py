@@ -21,7 +21,7 @@ def projects(result: records.ProjectListRecord) -> ReplyText:
 def main(result: records.MainDocumentRecord) -> ReplyText:
     if not result["exists"]:
         missing = f"Project {result['project_id']} has no main document yet: write it with update_project_main."
-        return ReplyText(missing, notes(result))
+        return ReplyText("", (missing, *notes(result)))
     return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *notes(result)))
 
 
@@ -67,7 +67,8 @@ def files(result: records.KnowledgeFileListRecord) -> ReplyText:
     rows = []
     for file in result["files"]:
         rows.append(f"{file['filename']}  {file['title']}  {file['updated'] or ''}".rstrip() + outdated(file))
-    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.", notes(result))
+    none = () if rows else (f"Project {result['project_id']} has no documents yet.",)
+    return ReplyText("\n".join(rows), (*none, *notes(result)))
 
 
 def file(result: records.KnowledgeFileRecord) -> ReplyText:
