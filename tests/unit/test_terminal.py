@@ -20,6 +20,7 @@ from lore_server.console import output, terminal
 from lore_server.console.output import _Lines, fail, in_shell, line, print_json, progress_bar
 from lore_server.console.terminal import configure_logging, styled, takes_style, visible
 from lore_server.contract import load_contract
+from lore_server.replies.budget import rest
 from tests.harness.owners import wait_until
 from tests.harness.projects import ROOT
 from tests.harness.texts import STEERING
@@ -204,6 +205,13 @@ def test_advice_in_the_shell_names_no_tool() -> None:
 
     assert len(advice) >= 8
     assert [text for text in map(in_shell, advice) if re.search(rf"(?<!lore call )\b({tools})\b", text)] == []
+
+
+def test_a_reply_that_was_cut_names_an_option_of_the_command() -> None:
+    assert (
+        in_shell(rest(1200, "results"))
+        == "1,200 results omitted to stay within max_tokens: use a larger `--max-tokens`."
+    )
 
 
 NEVER = 3600.0

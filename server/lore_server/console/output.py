@@ -54,6 +54,7 @@ def in_shell(text: str) -> str:
 _COMMANDS = (
     (r",? or (call )?manage_knowledge_base with action=sync", ""),
     (r" \(healthcheck\)", ""),
+    (r"pass next_cursor as cursor", "use a larger `--max-tokens`"),
     (r"\bget_job \(id=(\w+)\)", r"`lore call get_job id=\1`"),
     (r"`?\blist_documents\b`? with type=(\w+)", r"`lore docs -t \1`"),
     (r"`?\blist_documents\b`?", "`lore docs`"),
