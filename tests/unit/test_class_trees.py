@@ -252,6 +252,11 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "Shown.swift": "protocol Shown {}\nprotocol Sent {}\nextension String: Shown {}\nextension Int {}\n",
         "Sent.swift": "extension String: Sent {}\nextension Shop.Cart: Sent {}\nstruct Shop { struct Cart {} }\n",
     }, "Sent, Shop, Shop.Cart < Sent, Shown, String < Shown Sent"),
+    "no other file sees the class of a source file of C++": ({
+        "db/key_test.cc": "namespace n {\nstruct Order {};\nstruct Own : Order {};\n}\n",
+        "db/key.h": "namespace n {\nclass Key : public Order {};\n}\n",
+        "include/n/order.h": "namespace n {\nclass Order {};\n}\n",
+    }, "db/key_test.cc:Order, include/n/order.h:Order, n.Key < include/n/order.h:Order, n.Own < db/key_test.cc:Order"),
     "a name from the root is not looked up in the namespace": ({
         "E.php": "<?php\nnamespace N;\nclass E extends \\E {}\nclass F extends \\N\\E {}\nclass G extends \\M\\E {}\n",
         "a.h": "namespace n {\nclass H : ::n::K {};\nclass K : ::K {};\n}\n", "k.h": "class K {};\n",

@@ -13,6 +13,7 @@ from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFac
 
 MAX_FOLLOWED = 100  # files that re-export a name: each one is a step deeper
 MANIFEST = "manifest:"  # prefix of the family of a file that names a whole project, such as `go.mod`
+UNITS = (".c", ".cc", ".cpp", ".cxx")  # endings of source files, which are compiled one by one
 # families in which
 GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
 NESTED = frozenset({"c", "csharp"})  # a namespace sees the classes of those around it
@@ -209,6 +210,8 @@ class Packages:
         """Return the nearest class with this package and name, else the class that the package re-exports."""
         family = self._facts[path].family
         candidates = self._known.get((family, key), ())
+        if family == "c":  # no other file sees the classes of a source file, unless it is included
+            candidates = [one for one in candidates if one.path == path or not one.path.endswith(UNITS)] or candidates
         if candidates:
             return _nearest(path, candidates)
         package, _, name = key.rpartition(".")
