@@ -228,6 +228,13 @@ def test_every_form_of_import_is_parsed() -> None:
     }  # fmt: skip
 
 
+def test_the_local_name_of_a_required_module_is_no_definition() -> None:
+    required = "var make = require('./make')\nvar {one} = require('two')\n"
+    text = f"{required}var old = require('net').connect()\nlet unset\n\nuse(old)\n"
+
+    assert symbols(chunks_in("a.js", text)) == [("old", "unset")]
+
+
 @pytest.mark.parametrize(
     "text", ["class A {\n  m( {\n", "const = ;\nfunction f() {}\n", "<<<<<<< HEAD\nlet x\n>>>>>>>\n"]
 )

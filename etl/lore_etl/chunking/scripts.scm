@@ -76,9 +76,10 @@
   arguments: (arguments . [(string) (template_string)] @name (_) @test .))
   (#any-of? @_test "test" "it" "specify")) @start @end
 
-(program [(lexical_declaration (variable_declarator name: (identifier) @name @global))
-  (variable_declaration (variable_declarator name: (identifier) @name @global))
-  (export_statement declaration: (_ (variable_declarator name: (identifier) @name @global)))])
+(program [(lexical_declaration (variable_declarator name: (identifier) @name @global value: _? @_value))
+  (variable_declaration (variable_declarator name: (identifier) @name @global value: _? @_value))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @name @global value: _? @_value)))]
+  (#not-match? @_value "^require\\s*\\([^()]*\\)[.\\w]*$"))
 
 ;; part
 
