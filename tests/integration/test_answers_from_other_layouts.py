@@ -119,7 +119,10 @@ def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) 
 
     assert added["answer"].startswith("The earliest release note here that names `sternPost` is that of 1.8.2 [1].")
     assert changed["answer"].startswith("`NEWS` has the notes of 1.8.2 [1].")
-    assert [text.partition(" in")[0] for text in missing] == ["There is no release 1.8.1", "There is no release 1.6.0"]
+    assert [text.partition(" in")[0] for text in missing] == [
+        "There is no note of release 1.8.1",
+        "There is no note of release 1.6.0",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
     ("question", "sentence"),
     [
         ("What is ticket #4100 about?", "There is no ticket #4100 in this knowledge base."),
-        ("What changed in v4.1.0?", "There is no release 4.1.0 in this knowledge base."),
+        ("What changed in v4.1.0?", "There is no note of release 4.1.0 in this knowledge base."),
         ("What does store/memory.go do?", "There is no file `store/memory.go` in this knowledge base, which"),
         ("what does `crane fly` do", "`crane fly` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),

@@ -159,7 +159,7 @@ def test_a_query_that_only_mentions_tickets_does_not_prefer_them(query: str) -> 
     ("query", "sentence"),
     [
         ("what is ticket #99 about?", "There is no ticket #99 in this knowledge base."),
-        ("what changed in v7.1", "There is no release 7.1 in this knowledge base."),
+        ("what changed in v7.1", "There is no note of release 7.1 in this knowledge base."),
         ("what does a/b.py do", "There is no file `a/b.py` in this knowledge base, which leaves out ignored files."),
         ("what does `shop close` do", "`shop close` occurs nowhere in this knowledge base."),
     ],
