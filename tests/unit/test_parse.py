@@ -109,6 +109,7 @@ def test_names_are_known_by_their_spelling_except_at_the_beginning(question: str
         ("why doesn't my component repaint", {"repaint"}),
         ("how do jobs restart automatically", {"automatically"}),
         ("how to deploy Ferry to heroku", {"deploy"}),
+        ("which tests cover kafka", {"cover"}),
         ("is kafka the default", set()),
         ("does the worker use kafka", set()),
         ("which kafka topics are read", {"read"}),
