@@ -249,6 +249,69 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
         assert "earliest commit" not in other["answer"]
 
 
+@pytest.mark.parametrize(
+    ("title", "release", "tag", "is_earlier"),
+    [
+        ("1.0.0", "1.0.0", "v0.9.0", True),
+        ("Unreleased", "the unreleased changes", "v0.9.0", True),
+        ("1.0.0", "1.0.0", "v1.0.0", False),
+    ],
+)
+def test_a_release_whose_tag_is_later_than_that_of_the_earliest_commit_did_not_add_a_name(
+    tmp_path: Path, open_app: Opener, title: str, release: str, tag: str, is_earlier: bool
+) -> None:
+    notes = f"# Changes\n\n## {title}\n\n- Fix the `Retry.limit`.\n"
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT, "CHANGELOG.md": notes})
+    commit(root, "Begin")
+    git(root, "tag", tag)
+    app = open_app(root)
+    sync(app.index)
+
+    reply = app.call("ask_knowledge_base", {"query": "when was Retry.limit added?"})
+
+    note = f"The earliest release note here that names `Retry.limit` is that of {release}"
+    commits_too = f"{note} [2], but the earliest commit with `limit` in `{RETRY}` [1] is "
+    assert reply["answer"].startswith(commits_too if is_earlier else f"{note} [1].")
+    assert reply["answer"].endswith("The first tag with this commit is `v0.9.0`.") is is_earlier
+    assert {RETRY, "CHANGELOG.md"} <= {one["source"] for one in reply["citations"]}
+
+
+def test_a_commit_with_a_name_that_was_removed_before_the_first_tag_did_not_add_it(
+    tmp_path: Path, open_app: Opener
+) -> None:
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT})
+    commit(root, "Sketch")
+    edit(root, "Remove the limit", "limit", "most")
+    git(root, "tag", "v0.1.0")
+    edit(root, "Limit the attempts", "most", "limit")
+    git(root, "tag", "v0.2.0")
+    app = open_app(root)
+    sync(app.index)
+
+    assert "Sketch" not in app.call("ask_knowledge_base", {"query": "when was Retry.limit added?"})["answer"]
+
+
+def test_the_earliest_commit_with_two_methods_of_a_name_is_that_of_the_first(tmp_path: Path, open_app: Opener) -> None:
+    root = write_project(tmp_path / "harbour", {"jobs.rs": "struct A;\n\nimpl A {\n    fn halt_now(&self) {}\n}\n"})
+    commit(root, "Begin")
+    edit(root, "Halt both", "}\n}\n", "}\n}\n\nstruct B;\n\nimpl B {\n    fn halt_now(&self) {}\n}\n", "jobs.rs")
+    app = open_app(root)
+    sync(app.index)
+
+    reply = app.call("ask_knowledge_base", {"query": "when was halt_now added?"})
+
+    assert "“Begin”" in reply["answer"]
+    assert reply["citations"][0]["lines"] == [4, 4]
+
+
+def test_a_question_for_a_person_gets_the_author_of_the_last_change(app: App) -> None:
+    author = app.call("get_source", {"path": RETRY, "history": True})["history"][0]["author"]
+
+    reply = app.call("ask_knowledge_base", {"query": f"who last changed {RETRY}?"})
+
+    assert reply["answer"].startswith(f"`{RETRY}` [1] was changed last by {author} in commit ")
+
+
 def test_a_question_about_changes_that_git_does_not_know_says_so_instead_of_describing_the_file(
     tmp_path: Path, open_app: Opener
 ) -> None:

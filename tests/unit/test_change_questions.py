@@ -21,6 +21,10 @@ TREE = Hierarchy(
 DEFINITIONS = {
     "wait_for": [make_chunk("src/retry.py", "src", lines=(50, 60), symbols=("wait_for",))],
     "reset": [make_chunk("lib/limits.ts", "src", lines=(1, 9), symbols=("Limit.reset",))],
+    "stop": [
+        make_chunk("src/retry.py", "src", lines=(lines, lines + 3), symbols=(name,))
+        for lines, name in ((70, "Timer.stop"), (90, "Clock.stop"))
+    ],
 }
 
 
@@ -64,6 +68,7 @@ def test_a_question_about_the_reason_for_a_change_names_its_place(question: str,
         "why was Retry.nothing changed",
         "what changed in 1.2.0",
         "who changed the colour of the boat",
+        "who changed stop",  # two methods of one file, and what is between them
     ],
 )
 def test_other_questions_and_unknown_or_ambiguous_names_are_left_to_the_search(question: str) -> None:

@@ -13,7 +13,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import DefinedPlace, MembersOf, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation, refused
-from lore_server.answer.release_facts import asked_event, first_release
+from lore_server.answer.release_facts import asked_event, first_release, is_before
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
@@ -39,7 +39,7 @@ class ChangeAnswers:
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
         if (added := asked_event(question)) and not added[1]:
-            return self._first(question, added[0])
+            return self._first(question, added[0], found)
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
@@ -48,20 +48,26 @@ class ChangeAnswers:
             place = changed_place(question, catalogue.paths, tree, catalogue.members, self._definitions)
         return self._written(place, found) if place else None
 
-    def _first(self, question: str, name: str) -> WrittenAnswer | None:
-        """Return the earliest commit with a name in the file that defines it, if no release note has the name."""
+    def _first(self, question: str, name: str, found: SearchOutcome) -> WrittenAnswer | None:
+        """Return the earliest commit with a name in the file that defines it, if no release note is as early."""
         place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, self._definitions)
-        if place is None or place.lines is None or first_release(question, self._index):
+        earliest = self._history.first_with(place.source, last_part(name)) if place else None
+        if place is None or earliest is None:
             return None
-        if (found := self._history.first_with(place.source, last_part(name))) is None:
+        (change, tag), note = earliest, first_release(question, self._index)
+        if note and not is_before(tag, note[0]):
             return None
-        change, tag = found
-        whole = self._index.catalogue.of_source(place.source)
-        citation = definition_citation(1, DefinedPlace(name, place.source, place.lines), whole, whole_lines(whole))
-        searched = f"No release note here names `{name}`. The earliest commit with `{last_part(name)}`"
+        chunks = self._index.catalogue.of_source(place.source)
+        lines = whole_lines(chunks)
+        defined = DefinedPlace(name, place.source, place.lines or (1, len(lines)))
+        citations = [definition_citation(1, defined, chunks, lines)]
+        searched = f"No release note here names `{name}`. The"
+        if note:
+            citations.append(passage_citation(2, note[1], found.today))
+            searched = f"{note[0]} [2], but the"
+        commit = f"earliest commit with `{last_part(name)}` in `{place.source}` [1] is {_sentence(change, {}, '')}."
         tagged = f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
-        answer = f"{searched} in `{place.source}` [1] is {_sentence(change, {}, '')}.{tagged}"
-        return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": [citation]}
+        return {"answer": f"{searched} {commit}{tagged}", "found": True, "mode": STRUCTURAL, "citations": citations}
 
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
         chunks = self._index.catalogue.of_source(place.source)
@@ -93,7 +99,8 @@ class ChangeAnswers:
         else:
             span = "" if place.lines is None else f" ({place.source}:{place.lines[0]}-{place.lines[1]})"
             begin = f"`{place.name}`{span} [1] was changed last by"
-        answer = f"{begin} commit {latest}.{body}{before}"
+        who = f" {_plain(changes[0]['author'])} in" * found.query.text.casefold().startswith("who")
+        answer = f"{begin}{who} commit {latest}.{body}{before}"
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
 
 
@@ -136,19 +143,20 @@ def changed_place(
     question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf
 ) -> ChangedPlace | None:
     """Return the place in a question about its changes."""
-    found = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
-    if found is None:
+    match = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
+    if match is None:
         return None
-    numbers = f":{found['first']}-{found['last'] or found['first']}" if found["first"] else ""
-    given, asked = place_of(found["place"].rstrip(".:") + numbers)
+    numbers = f":{match['first']}-{match['last'] or match['first']}" if match["first"] else ""
+    given, asked = place_of(match["place"].rstrip(".:") + numbers)
     lines = (min(asked), max(asked)) if asked else None
     if (source := _file(given, paths())) is not None:
         return ChangedPlace(source, source, lines)
-    return None if lines else defined_place(given, tree, members_of, chunks_of)
+    found = None if lines else defined_place(given, tree, members_of, chunks_of)
+    return found if found and found.lines else None  # several definitions have several histories
 
 
 def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf) -> ChangedPlace | None:
-    """Return the only definition of a name, in the class tree or elsewhere."""
+    """Return the only definition of a name, in the class tree or elsewhere; or the file of all, without lines."""
     given = dotted(given)
     if node := _node(given, tree):
         return ChangedPlace(given, str(node.source), node.lines)
@@ -160,8 +168,9 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of:
     own = chunks_of(given)
     if len({chunk.source for chunk in own}) != 1:
         return None
+    meant = {full for chunk in own for full in chunk.symbols if is_named(full, given)}
     lines = min(chunk.lines[0] for chunk in own), max(chunk.lines[1] for chunk in own)
-    return ChangedPlace(given, own[0].source, lines)
+    return ChangedPlace(given, own[0].source, lines if len(meant) < 2 else None)
 
 
 def _file(given: str, paths: Collection[str]) -> str | None:
