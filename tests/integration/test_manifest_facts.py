@@ -1,4 +1,4 @@
-"""A question for the version of a language or the license gets the words of the project's manifest, or no fact."""
+"""A question for the purpose, license or language version of a project gets the words of its manifest, or no fact."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from lore_server.contract import Contract
 from tests.harness.calls import app_fixture, synced_app
 
 FILES = {
-    "pyproject.toml": '[project]\nname = "ferry"\nrequires-python = ">=3.10"\nlicense = "MIT"\nlicense-files = ["*"]\n',
+    "pyproject.toml": '[project]\nname = "ferry"\nrequires-python = ">=3.10"\nlicense = "MIT"\n'
+    'description = "It sails."\nlicense-files = ["*"]\n',
     "examples/pyproject.toml": '[project]\nname = "raft"\nrequires-python = ">=3.8"\n',
     "go.mod": "module example.com/ferry\n\ngo 1.20\n",
     "bow/Cargo.toml": '[package]\nname = "bow"\nrust-version = "1.70"\n',
@@ -45,13 +46,17 @@ app = app_fixture(FILES)
                 "which license does ferry use",
             )
         ),
+        *(
+            (question, 'pyproject.toml has `description = "It sails."` [1].')
+            for question in ("what is this project", "What's this library for?", "what does this repo do")
+        ),
         (
             "what is the oldest rust version it works with?",
             'aft/Cargo.toml has `rust-version = "1.71"` [1] and bow/Cargo.toml has `rust-version = "1.70"` [2].',
         ),
     ],
 )
-def test_the_version_of_a_language_or_the_license_is_quoted_from_the_manifest(
+def test_the_purpose_the_license_and_the_version_of_a_language_are_quoted_from_the_manifest(
     app: App, question: str, answer: str
 ) -> None:
     found = app.call("ask_knowledge_base", {"query": question})
@@ -67,6 +72,7 @@ def test_the_version_of_a_language_or_the_license_is_quoted_from_the_manifest(
         "which license plates do ferries have",
         "which license does raft use",
         "What is Go?",
+        "what is this project licensed by the harbour for",
         "Which Python version runs in CI?",
         "Which node is required?",
     ],

@@ -1,4 +1,4 @@
-"""Answer which version of its language a project needs, or which license it has, in the words of its manifest."""
+"""Answer what a project is, its license, and which version of its language it needs, in the words of its manifest."""
 
 import re
 from fnmatch import fnmatchcase
@@ -11,6 +11,7 @@ from lore_server.replies.paging import whole_lines
 
 MOST = 3  # manifests
 _FORM = wording("manifests")
+_ALL = "pyproject.toml setup.cfg setup.py Cargo.toml package.json composer.json *.gemspec *.podspec *.csproj mix.exs"
 _LINES = {
     "python": ("pyproject.toml setup.cfg setup.py", r"\s*((?:requires-python|python_requires|python)\s*=.*)"),
     "go": ("go.mod", r"(go\s+\d.*)"),
@@ -18,12 +19,10 @@ _LINES = {
     "node": ("package.json", r'\s*("node"\s*:\s*"[<>=~^v]*\s*\d.*)'),
     "php": ("composer.json", r'\s*("php"\s*:.*)'),
     "ruby": ("*.gemspec", r"\s*(\w+\.required_ruby_version\b.*)"),
-    "license": (
-        "pyproject.toml setup.cfg setup.py Cargo.toml package.json composer.json *.gemspec *.podspec *.csproj mix.exs",
-        r"""\s*((?:\w+\.)?["']?licen[cs]es?["']?\s*[:=].*|<PackageLicenseExpression>.*)""",
-    ),
+    "license": (_ALL, r"""\s*((?:\w+\.)?["']?licen[cs]es?["']?\s*[:=].*|<PackageLicenseExpression>.*)"""),
+    "purpose": (_ALL, r"""\s*((?:\w+\.)?["']?description["']?\s*[:=].*|<Description>.*)"""),
 }
-"""The manifests of each language, and their lines with its version; those of all languages, and their license."""
+"""The manifests of each language, and their lines with its version; those of all languages, about the project."""
 
 
 def is_project(name: str, index: Index) -> bool:
@@ -36,10 +35,10 @@ def is_project(name: str, index: Index) -> bool:
 
 def manifest_fact(question: str, index: Index) -> Fact | None:
     """Return what the manifests nearest to the root say; None for other questions, or if none says it."""
-    asked, asks_license = _FORM["version"].fullmatch(question), _FORM["license"].fullmatch(question)
-    if not (asked or asks_license) or (asks_license and not is_project(asks_license["name"] or "it", index)):
+    asked = {what: match for what, form in _FORM.items() if (match := form.fullmatch(question))}
+    if not asked or ("license" in asked and not is_project(asked["license"]["name"] or "it", index)):
         return None
-    wanted = asked["language"].casefold() if asked else "license"
+    wanted = asked["version"]["language"].casefold() if "version" in asked else next(iter(asked))
     files, form = next(found for name, found in _LINES.items() if wanted.startswith(name))
     names = {path: PurePosixPath(path).name for path in index.catalogue.types()}
     own = (path for path, name in names.items() if any(fnmatchcase(name, file) for file in files.split()))
