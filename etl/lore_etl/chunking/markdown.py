@@ -40,8 +40,7 @@ def parse(document: Document) -> Parsed:
     if skipped and not any(line.strip() for line in lines[skipped:]):
         # the file contains nothing but front matter
         return Parsed([Section(2, skipped - 1, kind, "", group="front matter")])
-    body = "\n".join(lines[skipped:])
-    tokens = block_parser().parse(body)
+    tokens = block_parser().parse("\n".join(lines[skipped:]))
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
     parts = below_headings(_headings(tokens, skipped), lines, skipped + 1)
     return Parsed([_section(part, kind, solid) for part in parts])

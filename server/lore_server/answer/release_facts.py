@@ -143,8 +143,7 @@ def _version_of(title: str) -> str | None:
 def is_before(tag: str, sentence: str) -> bool:
     """Return whether a tag is of an earlier version than the one at the end of a sentence."""
     version, other = _version_of(tag), _version_of(sentence.rpartition(" ")[2])
-    is_unreleased = sentence.endswith(UNRELEASED)
-    return bool(version and (is_unreleased or (other and _order(version) < _order(other))))
+    return bool(version and (sentence.endswith(UNRELEASED) or (other and _order(version) < _order(other))))
 
 
 def _stating(chunk: Chunk, known: list[tuple[int, str]], words: re.Pattern[str], event: Event | None) -> Iterator[str]:

@@ -53,8 +53,7 @@ class Reference(NamedTuple):
             return ABSENT.format(self.name)
         if self.kind == "file":
             return f"There is no file `{self.name}` in this knowledge base, which leaves out ignored files."
-        kind = "note of release" if self.kind == "release" else self.kind  # a tag may have this name
-        return f"There is no {kind} {self.name} in this knowledge base."
+        return f"There is no {'note of ' * (self.kind == 'release')}{self.kind} {self.name} in this knowledge base."
 
     def is_in(self, chunk: Chunk) -> bool:
         """Return whether a passage mentions the ticket, or is under the heading of the release."""

@@ -79,8 +79,7 @@ def _client(name: str, values: JSON) -> Client:
     return Client(name, **values)
 
 
-_DATA = table(__file__)
-CLIENTS = {name: _client(name, values) for name, values in _DATA.items()}
+CLIENTS = {name: _client(name, values) for name, values in table(__file__).items()}
 
 
 def label_of(path: Path, root: Path) -> str:
