@@ -73,6 +73,7 @@ TYPES = {
     "lib/a.min.js": None, "types/a.d.ts": "src", "web/dist/a.d.ts": None, "LICENSE.md": None, "package.json": "src",
     "package-lock.json": None, "lore.toml": None,
     "Dockerfile.prod": "src", "infra/main.tf": "src", ".github/workflows/ci.yml": "src", "Gemfile.lock": None,
+    "db/skiplist_test.cc": "test", "base/file_unittest.cpp": "test", "db/latest.cc": "src", "c_test.c": "test",
     "pkg/a_test.go": "test", "src/test/java/AppTest.java": "test", "api.pb.go": None, "spec/data.json": "test",
     "logo.png": None,
     "learn/tree.json": None, "a_pb2.py": None,
