@@ -131,9 +131,8 @@ def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | N
     by_day = ("for-each-ref", "--count=1", "--sort=creatordate", "--format=%(refname)", "refs/tags")
     output = read_git(root, *by_day, f"--contains={found.commits[-1].id}", seconds=SECONDS, max_bytes=MAX_BYTES)
     tag = output.text.strip() if output.is_complete else ""
-    if (
-        tag
-    ):  # git fails if the tagged files do not have the name: it was removed, and is there again since a later commit
+    if tag:
+        # git fails if the tagged files do not have the name: it was removed, and is there again since a later commit
         read_git(root, "grep", "--no-recurse-submodules", "-qwF", "-e", name, tag, seconds=SECONDS)
     return found.commits[-1], tag.removeprefix("refs/tags/")
 
