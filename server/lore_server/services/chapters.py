@@ -25,7 +25,7 @@ DAY = 10  # characters of a date
 ORIGINS = {
     "synthesized": "A model wrote it from the passages below, as they were on that day",
     "extractive": "It quotes the passages below, as they were on that day",
-    "structural": "It was read from the class tree or the named document",
+    "structural": "It was looked up in the class tree, the history or a document",
 }
 _FENCE = re.compile(r"`{3,}")
 

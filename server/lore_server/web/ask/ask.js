@@ -11,7 +11,7 @@ import { resource } from "../shared/server.js";
 
 const FIRST_SOURCES = { limit: 6, brief: true, max_tokens: 2000, explain: true }; // an explained search is not logged as a question
 const MOST_QUESTIONS = 8;
-const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources", structural: "read from the class tree or the named document" };
+const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources", structural: "looked up in the class tree, the history or a document" };
 
 /** Return the view of `#/ask?q=…&type=…&after=…&cite=…`; `after` is the id of the answer that the question follows. */
 export function view() {
