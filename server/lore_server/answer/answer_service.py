@@ -108,7 +108,8 @@ class AnswerService:
     def _changed_since(self, citations: Sequence[CitationRecord]) -> str:
         """Return the doubt about saved answers whose sources have changed since; empty if no such answer is cited."""
         for one in citations:
-            if changed := changed_sources(self._text(one["source"]), self._text):
+            is_knowledge = one["type"] == KnowledgeType.KNOWLEDGE  # no other file need be read as a whole
+            if is_knowledge and (changed := changed_sources(self._text(one["source"]), self._text)):
                 files = ", ".join(f"`{source}`" for source in changed)
                 return budget.clipped(f"The saved answer [{one['n']}] quotes text that is no longer in {files}.", 300)
         return ""
