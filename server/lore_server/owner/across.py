@@ -24,7 +24,7 @@ from lore_server.replies import budget
 SEARCH, ASK = ACROSS_PROJECTS
 SEARCHED = 4  # projects, of those that fit best
 IMPORTING = 20  # projects in which importers are looked up, because others may have been closed meanwhile
-LEAST_SHARE = 0.5  # of the best fit; a project below it has nothing to add
+LEAST_SHARE = 0.7  # of the best fit; a project below it has nothing to add (docs/adr/0017)
 POINTS = 100.0  # of the best passage of a project that fits fully
 SMALLEST = 200  # tokens of a reply
 THREADS = 4
