@@ -1,7 +1,7 @@
 """Extract and transform: from files to chunks. Unchanged files are not read again."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -70,10 +70,11 @@ def extract(
         return None
     known |= catalogue.files(changed if layout == now else None) if known else {}
     stored = {path for path, row in known.items() if row.recipe} if known else catalogue.of_sources(COUNT).keys()
-    converter = Converter(index.limits.conversion)
-    run = Extraction(index, report, found, known, stored, layout == now, converter, announce=announce)
+    run = Extraction(index, report, found, known, stored, layout == now, Converter(index.limits.conversion))
     run.related = not run.same_layout
-    _read_changed(run, changed if run.same_layout else found.files.keys(), progress, None if stored else show)
+    claims = _claims(run, changed if run.same_layout else found.files.keys())
+    announce(plan_of(run, claims))
+    _read_changed(run, claims, progress, None if stored else show)
     _drop_deleted(run)
     if run.touched or run.related:
         check_guard(run, 1 if allow_mass_delete else index.settings.index.guard_share)
@@ -93,12 +94,12 @@ def _layout(index: Index, found: Scan) -> str:
     return sha256(canonical_json([*versions, patterns, index.root.name, configured, trees]))
 
 
-def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
-    """Read and chunk these files, the most useful ones first; `show` receives their chunks in growing portions."""
-    documents = _documents(run, to_read, progress)
+def _read_changed(run: Extraction, claims: Sequence[Claim], progress: Progress, show: Show | None) -> None:
+    """Read and chunk these files in their order; `show` receives their chunks in growing portions."""
+    documents = _documents(run, claims, progress)
     limits = run.index.limits
     waiting, chunks, shown, portion = list[str](), 0, 0, limits.first_words
-    with closing(all_chunked(documents, run.index.tokens, len(to_read))) as results:
+    with closing(all_chunked(documents, run.index.tokens, len(claims))) as results:
         for document, found in results:
             _keep(run, document, found, *run.begun.pop(document.source))
             waiting.append(document.source)
@@ -110,7 +111,7 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
     if show and waiting and shown:  # before all chunks are written to their file, which takes a while
         _show(run, waiting, show)
     run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
-    progress("reading", run.to_read, run.to_read)
+    progress("reading", len(claims), len(claims))
 
 
 def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
@@ -129,11 +130,8 @@ def _recipe(index: Index, claim: Claim) -> str:
     return ":".join(filter(None, (source.kind.name, hashed, claim.name.removeprefix(claim.entry.path))))
 
 
-def _documents(run: Extraction, to_read: Collection[str], progress: Progress) -> Iterator[Document]:
+def _documents(run: Extraction, claims: Sequence[Claim], progress: Progress) -> Iterator[Document]:
     """Yield the documents to chunk, and put their rows and remarks into `run.begun`."""
-    claims = _claims(run, to_read)
-    run.to_read = len(claims)
-    run.announce(plan_of(run, claims))
     for number, claim in enumerate(claims):
         progress("reading", number, len(claims))
         if found := _read(run, claim):

@@ -10,7 +10,7 @@ from lore_etl.core.errors import GuardTripped
 from lore_etl.core.extras import install_advice
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import FileFacts, KnowledgeType, Problem, SyncReport, canonical_json
-from lore_etl.core.progress import Announce, Plan, ignore
+from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import EXTRA, Converter, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, origin_of_file
@@ -83,8 +83,6 @@ class Extraction:
     touched: set[str] = field(default_factory=set)  # the files whose chunks were recreated or deleted
     uses: dict[str, Uses] = field(default_factory=dict)  # the names that the files use that were read
     related: bool = False  # whether the class tree or the superseded documents may have changed
-    announce: Announce = ignore
-    to_read: int = 0  # the number of files that a source owns and that may have changed
 
     def drop(self, path: str) -> None:
         self.chunks.pop(path, None)
@@ -222,12 +220,12 @@ def _notes(rows: Mapping[str, FileRow]) -> Notes:
 def _advice(rows: Mapping[str, FileRow], notes: Notes) -> Iterator[str]:
     """Yield warnings about documents that an extra would read, and those for which the budget was too small."""
     if count := sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]"):
-        files = "1 document needs" if count == 1 else f"{count:,} documents need"
+        files = counted(count, "document needs", "documents need")
         yield f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."
     if paths := [path for path, said in notes.items() if any(kind == WAITING for kind, _ in said)]:
-        verb = "waits" if len(paths) == 1 else "wait"
+        files = counted(len(paths), "document waits", "documents wait")
         yield (
-            f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time "
+            f"{files} for the next sync, because converting others took all the time "
             f"or memory of this one: {some_of(paths, 10)}. Run `lore sync` again."
         )
 
