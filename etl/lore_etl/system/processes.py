@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 M_ARENA_MAX = -8  # glibc's number for `mallopt`
 HEAPS = 2  # of glibc's allocator: one per thread, its default, keeps what each finished job has freed
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the other, which ends a process immediately, too
 NEW_OBJECTS = 20_000  # a search creates some 5,000 and frees as many; by default, 700 start a collection
 
 if sys.platform == "win32":
@@ -112,18 +113,12 @@ def terminate(pid: int) -> None:
 
 def kill(pid: int) -> None:
     """End a process immediately. A missing process is ignored."""
-    if sys.platform == "win32":
-        terminate(pid)
-    else:
-        _send(os.kill, pid, signal.SIGKILL)
+    _send(os.kill, pid, _KILL)
 
 
 def kill_session(pid: int) -> None:
     """End a process that began a session, with its children; on Windows only the process. Missing ones are ignored."""
-    if sys.platform == "win32":
-        kill(pid)
-    else:
-        _send(os.killpg, pid, signal.SIGKILL)
+    _send(getattr(os, "killpg", os.kill), pid, _KILL)
 
 
 def _send(send: Callable[[int, int], None], pid: int, number: signal.Signals) -> None:
