@@ -199,6 +199,8 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         last += 1 if end_column or last == row else 0  # some nodes end with their line break
         start, end = node.byte_range
         text = "" if name == "doc" else _text(data, start, end)  # which may be long
+        if name in ("parameters", "result"):
+            text = ",".join(_types(node, data))
         return Mark(start, end, (row + 1, last), column, text, data[end : end + 1] == b".")
 
     try:
@@ -241,6 +243,18 @@ def _path(text: str) -> str:
 
 def _text(data: bytes, start: int, end: int) -> str:
     return data[start : min(end, start + 4 * MAX_NAME)].decode("utf-8", "replace")
+
+
+def _types(parameters: Node, data: bytes) -> Iterator[str]:
+    """Yield the types of the parameters of Go, of which several may share one, or the type of a result."""
+    if parameters.type != "parameter_list":
+        yield data[slice(*parameters.byte_range)].decode("utf-8", "replace")
+        return
+    for one in parameters.named_children:
+        if type_ := one.child_by_field_name("type"):
+            dots = "..." if one.type == "variadic_parameter_declaration" else ""
+            text = dots + data[slice(*type_.byte_range)].decode("utf-8", "replace")
+            yield from [text] * max(1, len(one.children_by_field_name("name")))
 
 
 def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) -> Iterator[Item]:

@@ -15,7 +15,8 @@ MAX_LINE = 20_000  # longer lines are generated
 _FUNCTIONS = frozenset({"function", "macro"})
 _INTERFACES = frozenset({"interface", "protocol", "trait"})
 _MEMBER_KINDS = {"variable": "attribute", "attribute": "attribute", "config": "config", "type": "type"}
-_NAMED = re.compile(r"(?!(?:chan|map|func|struct|interface)\b)\w+\s+(\S.*)", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ANY = re.compile(r"\binterface\s*\{\s*\}")
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+)?")
 _ALIASES = {"byte": "uint8", "rune": "int32"}
 _PREDECLARED = frozenset(
@@ -152,7 +153,7 @@ def _members(item: Item) -> Iterator[Member]:
 
 
 def _signature(name: str, parameters: str, result: str, imports: Names) -> str:
-    """Spell the signature of a Go method comparably, as `Name(type,…)(type,…)`: types with packages, without names."""
+    """Spell the signature of a Go method comparably, as `Name(type,…)(type,…)`: its types with their packages."""
 
     def spelled(word: re.Match[str]) -> str:
         first, _, inner = "".join(word[0].split()).partition(".")
@@ -161,33 +162,8 @@ def _signature(name: str, parameters: str, result: str, imports: Names) -> str:
         plain = _ALIASES.get(first, first)
         return plain if plain in _PREDECLARED else OWN_PACKAGE + plain
 
-    def listed(text: str) -> str:
-        types = (re.sub(r"\binterface\s*\{\s*\}", "any", one) for one in _types(text))
-        return ",".join("".join(_WORD.sub(spelled, one).split()) for one in types)
+    def plain(types: str) -> str:
+        return "".join(_WORD.sub(spelled, _ANY.sub("any", _COMMENT.sub(" ", types))).split())
 
     shown = name if name[:1].isupper() else OWN_PACKAGE + name
-    return f"{shown}({listed(parameters)})({listed(result if result.startswith('(') else f'({result})')})"
-
-
-def _types(text: str) -> list[str]:
-    """Return the types in a list of parameters, which have names either all or not at all."""
-    parts = _split(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text.strip(), flags=re.DOTALL)[1:-1])
-    named = [_NAMED.fullmatch(part) for part in parts]
-    if not any(named):
-        return parts
-    types, last = list[str](), ""
-    for found in reversed(named):
-        last = found[1] if found else last  # `a, b int`
-        types.append(last)
-    return types[::-1]
-
-
-def _split(text: str) -> list[str]:
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+    return f"{shown}({plain(parameters)})({plain(result)})"
