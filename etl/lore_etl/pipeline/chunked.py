@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
-from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias, cast
 
 from lore_etl.chunking import chunk
@@ -105,21 +104,20 @@ def _received(waiting: deque[tuple[Batch, Reply]], tokens: TokenCounter) -> Iter
 @contextmanager
 def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply] | None]:
     """Start this number of children; yield a function that passes a batch to the next idle child, None without any."""
-    children, free = list[_Child](), SimpleQueue[_Child]()
+    children = list[_Child]()
     with suppress(OSError):  # this process does the work of those that cannot be started
         children.extend(_Child() for _ in range(number))
     if not children:
         yield None
         return
-    for child in children:
-        free.put(child)
+    idle = [*children]  # never empty when a thread takes one, because the pool has as many threads
 
     def ask(batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
-        child = free.get()
+        child = idle.pop()
         try:
             return child.chunked(batch, tokens)
         finally:
-            free.put(child)
+            idle.append(child)
 
     pool = ThreadPoolExecutor(len(children), thread_name_prefix="chunking")
     try:
