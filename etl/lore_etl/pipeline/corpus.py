@@ -62,7 +62,7 @@ def _changes(index: Index, documents: Sequence[Document], progress: Progress) ->
         facts[document.source] = found.facts
     progress("reading", len(documents), len(documents))
     relations = Relations(facts, facts.keys(), lambda: {found.source: found.title for found in documents}, "")
-    return Changes(list(relations.related(chunks)), None, classes=relations.tree.hierarchy)
+    return Changes(list(relations.related(chunks)), index.catalogue.paths(), classes=relations.tree.hierarchy)
 
 
 def _documents(records: Sequence[CorpusRecord]) -> list[Document]:

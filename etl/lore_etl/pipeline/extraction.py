@@ -96,7 +96,7 @@ class Changes:
 
     chunks: list[ChunkRecord] = field(default_factory=list)
     """All chunks of the `touched` files, and those of other files whose relations have changed."""
-    touched: Collection[str] | None = ()  # the files whose other chunks are deleted; None: all files
+    touched: Collection[str] = ()  # the files whose other chunks are deleted
     files: Sequence[FileRow] = ()
     gone: Sequence[str] = ()  # the files whose records are deleted
     classes: Hierarchy | None = None  # the class tree; None if it is the same

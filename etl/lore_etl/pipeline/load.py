@@ -112,8 +112,8 @@ def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
 
 def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _LoadPlan:
     catalogue = index.catalogue
-    ids = None if changes.touched is None else [record.id for record in changes.chunks]
-    before = {key.id: key for key in catalogue.chunk_keys(ids, changes.touched or ())}
+    ids = (record.id for record in changes.chunks)
+    before = {key.id: key for key in catalogue.chunk_keys(ids, changes.touched)}
     run = _LoadPlan(index, report, progress, catalogue.meta("dirty") is not None, before)
     for record in changes.chunks:
         have = before.get(record.id)
