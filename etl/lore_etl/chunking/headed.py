@@ -19,9 +19,9 @@ _HEADINGS = {
     "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
     "org": re.compile(r"^(?P<level>\*{1,8})[ \t]+(?P<title>\S.*)"),
     "latex": re.compile(
-        r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>" + _IN_BRACES + r")\}"
+        r"^\s*\\(?P<level>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>" + _IN_BRACES + r")\}"
     ),
-    "html": re.compile(r"<h(?P<number>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
+    "html": re.compile(r"<h(?P<level>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
     "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
     "document": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
 }
@@ -118,12 +118,10 @@ def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
         match = pattern.search(line[:2000])
         if match is None:
             continue
-        groups = match.groupdict()
-        level = (
-            len(groups.get("level") or "") or int(groups.get("number") or 0) or _LATEX.get(groups.get("name", ""), 0)
-        )
+        mark = match.groupdict().get("level", "")
+        level = int(mark) if mark.isdecimal() else _LATEX.get(mark, len(mark))
         words = {"latex": _latex_text, "org": _org_text}.get(syntax, _html_text)
-        if title := words(groups["title"])[:MAX_TITLE]:
+        if title := words(match["title"])[:MAX_TITLE]:
             yield HeadingLines(number, number, level + 1, title)
 
 
