@@ -30,8 +30,6 @@ def open_archive(data: bytes, title: str) -> Iterator[zipfile.ZipFile]:
 def title_of(data: bytes) -> str:
     """Return a Word file's first paragraph of style `Title`, by name: its id is translated (`Titel`). Raises NoText."""
     with open_archive(data, "a Word") as archive:
-        if "word/styles.xml" not in archive.namelist():
-            return ""
         styles = ElementTree.fromstring(read_xml(archive, "word/styles.xml")).iterfind(f"{_WORD}style")
         named = ((style.get(f"{_WORD}styleId"), style.find(f"{_WORD}name")) for style in styles)
         titles = {id_ for id_, name in named if name is not None and name.get(f"{_WORD}val") == "Title"}
