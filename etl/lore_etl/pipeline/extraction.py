@@ -198,7 +198,7 @@ def report_files(
     notes = _notes(rows)
     report.failed += [Problem(path, text) for path, said in notes.items() for kind, text in said if kind == "failed"]
     report.warnings += [text for said in notes.values() for kind, text in said if kind == "warning"]
-    report.inventory = _counted(rows, notes)
+    report.inventory = _counted({path: row.recipe for path, row in rows.items()}, notes)
     inventory_ = canonical_json(report.inventory)
     if index.catalogue.meta("inventory") != inventory_:
         index.catalogue.set_meta(inventory=inventory_)
@@ -230,12 +230,12 @@ def _advice(rows: Mapping[str, FileRow], notes: Notes) -> Iterator[str]:
         )
 
 
-def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
+def _counted(recipes: Mapping[str, str], notes: Notes) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
     types = {kind.name: str(kind.type) for kind in (WRITTEN, *KINDS.values())}
-    owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
-    owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
-    unread = {path: dict(notes.get(path, ())) for path, row in rows.items() if not row.recipe}
+    owners = {path: recipe.partition(":")[0] for path, recipe in recipes.items()}
+    owned = {path + suffix_in(recipes[path]): types[owner] for path, owner in owners.items() if owner in types}
+    unread = {path: dict(notes.get(path, ())) for path, recipe in recipes.items() if not recipe}
     left_out = {
         path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in unread.items() if "failed" not in said
     }
@@ -244,10 +244,9 @@ def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
 
 def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
     """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
-    rows = dict(run.rows)
+    recipes = {path: row.recipe for path, row in run.rows.items()}
     for claim in claims:  # so that they are counted, though they have not been read yet
-        path = claim.entry.path
-        rows[path] = FileRow(path, "", "", f"{claim.source.kind.name}::{claim.name.removeprefix(path)}", "{}", "[]")
+        recipes[claim.entry.path] = f"{claim.source.kind.name}::{claim.name.removeprefix(claim.entry.path)}"
     removed = sum(1 for path in run.stored if path not in run.scan.files and not run.scan.hides(path))
-    files = sum(1 for row in rows.values() if row.recipe)
-    return Plan(len(claims), files, removed, _counted(rows, _notes(rows)) if len(claims) == files else None)
+    files = sum(map(bool, recipes.values()))
+    return Plan(len(claims), files, removed, _counted(recipes, _notes(run.rows)) if len(claims) == files else None)
