@@ -10,8 +10,11 @@ from lore_etl.config.settings import DocsSettings
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.unified_search import boosted
+from lore_server.query.parse import parse
 from lore_server.query.proximity import stems_of
+from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
+from lore_server.query.retrieve import Candidate, QueryVector
 
 TODAY = datetime.date(2026, 11, 21)
 
@@ -34,7 +37,22 @@ def scores(
     **weights: float,
 ) -> dict[str, float]:
     settings = DocsSettings.model_validate(weights)
-    done = boosted(question, found, relevance, similar or {}, lambda value: value.tags, recent, TODAY, settings)
+    candidates = [Candidate(chunk(source), vector) for source, vector in (similar or {}).items()]
+    outcome = SearchOutcome(
+        query=parse(question),
+        type=None,
+        vector=QueryVector(),
+        ranked=list(found),
+        passages=[],
+        candidates=candidates,
+        among=None,
+        confidence=relevance,
+        relevance=relevance,
+        unknown=None,
+        degraded=None,
+        today=TODAY,
+    )
+    done = boosted(outcome, lambda value: value.tags, recent, settings)
     for result in done:
         assert sum(value for _, value in result.why) == pytest.approx(result.score)
     return {result.source: round(result.score, 3) for result in done}

@@ -1,6 +1,5 @@
 """Search the knowledge of the framework and the project with the product's hybrid search (`knowledge_search`)."""
 
-import datetime
 import json
 import time
 from collections import Counter, defaultdict
@@ -129,12 +128,7 @@ class UnifiedSearch:
         stamps = self._index.catalogue.stamps(result.source for result in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
         recent = {path for path, stamp in stamps.items() if _modified(stamp) >= since}
-        similar: dict[str, float] = {}
-        for chunk, vector, *_ in found.candidates:
-            similar[chunk.source] = max(similar.get(chunk.source, 0.0), vector or 0.0)
-        asked = found.query.text
-        documents = boosted(asked, found.ranked, found.relevance, similar, scope.tags, recent, found.today, settings)
-        wanted = stems_of(asked)
+        documents, wanted = boosted(found, scope.tags, recent, settings), stems_of(found.query.text)
         hits = [hit for document in documents for hit in _rules_or_document(document, wanted, scope)]
         hits.sort(key=lambda hit: -hit[0].score)
         return [hit for hit in hits if hit[0].score > THRESHOLD]
@@ -252,25 +246,21 @@ _STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has al
 
 
 def boosted(
-    question: str,
-    ranked: Sequence[Ranked],
-    relevance: float,  # of the best result
-    similar: Mapping[str, float],  # similarity by source
-    tags: Callable[[Chunk], Sequence[str]],
-    recent: Collection[str],
-    today: datetime.date,
-    weights: DocsSettings,
+    found: SearchOutcome, tags: Callable[[Chunk], Sequence[str]], recent: Collection[str], weights: DocsSettings
 ) -> list[Ranked]:
     """Return files by `base * (1 + boosts)`, best first and at most 1; superseded ones stay behind their successor."""
-    wanted = stems_of(question)
+    wanted = stems_of(found.query.text)
 
     def share_in(text: str) -> float:
         return len(wanted & stems_of(text)) / len(wanted) if wanted else 0.0
 
-    best = max((result.score for result in ranked), default=0.0)
-    found: dict[str, Ranked] = {}
-    for result in ranked:
-        scale = relevance / best if best > 0 else 0.0
+    similar: dict[str, float] = {}
+    for chunk, vector, *_ in found.candidates:
+        similar[chunk.source] = max(similar.get(chunk.source, 0.0), vector or 0.0)
+    best = max((result.score for result in found.ranked), default=0.0)
+    files: dict[str, Ranked] = {}
+    for result in found.ranked:
+        scale = found.relevance / best if best > 0 else 0.0  # the relevance is that of the best result
         share = max(0.0, result.score * scale)
         base = max(share, similar.get(result.source, 0.0))  # so a score has the same meaning in each reply
         why: Terms = [(term, value * scale) for term, value in result.why] if scale else []
@@ -284,7 +274,7 @@ def boosted(
             ("recentlyChanged", weights.recent_weight * (result.source in recent)),
         )
         why += [(term, base * value) for term, value in boosts if base * value]
-        found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
-    lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
-    ordered = sorted(found.values(), key=lambda result: -result.score)
+        files[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
+    lower_outdated(files, {source: result.chunk for source, result in files.items()}, found.today, _STAYS)
+    ordered = sorted(files.values(), key=lambda result: -result.score)
     return [result.at(1.0, "notAboveOne") if result.score > 1 else result for result in ordered]
