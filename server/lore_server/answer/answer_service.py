@@ -129,15 +129,15 @@ class AnswerService:
         provider = self._model.provider
         reason = f"no answer model: {provider.missing}" if provider.missing else ""
         passages = [] if provider.missing else self._packed(found, limit, earlier)
-        written = VerifiedReply(provider.model)
+        written = VerifiedReply(provider.model, passages, on_text)
         if passages:
             try:
-                self._model.write(prompt(found.query.text, passages, earlier), passages, written, on_text)
+                self._model.write(prompt(found.query.text, passages, earlier), written)
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = error.message
         if passages and not reason and (written.statements or found.doubt):
-            answer = self._synthesized(written, found, on_text)
+            answer = self._synthesized(written, found)
         else:
             answer = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
             if passages and not reason and answer["found"]:
@@ -164,11 +164,9 @@ class AnswerService:
         more = [chunk for chunk in before if not any(passage.contains(chunk) for passage in passages)]
         return [*passages, *(Passage(n, chunk) for n, chunk in enumerate(more, start=len(passages) + 1))]
 
-    def _synthesized(
-        self, written: VerifiedReply, found: SearchOutcome, on_text: Callable[[str], None]
-    ) -> WrittenAnswer:
+    def _synthesized(self, written: VerifiedReply, found: SearchOutcome) -> WrittenAnswer:
         if not written.statements:
-            on_text(UNANSWERED)
+            written.on_text(UNANSWERED)
             return {"answer": UNANSWERED, "found": False, "mode": "synthesized", "citations": []}
         citations = [
             passage_citation(number, self._lines_of(proof.passage.chunk, proof.lines), found.today)

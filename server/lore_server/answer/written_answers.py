@@ -95,9 +95,11 @@ class Timing(NamedTuple):
 
 @dataclass
 class VerifiedReply:
-    """The verified statements of a reply so far, their proofs, the number of dropped ones, and the reported usage."""
+    """The statements of a reply verified in these passages so far, with their proofs; `on_text` hears their texts."""
 
     model: str
+    passages: Sequence[Passage]
+    on_text: Callable[[str], None]
     statements: list[str] = field(default_factory=list)
     proofs: list[Proof] = field(default_factory=list)
     dropped: int = 0
@@ -121,14 +123,12 @@ class ModelAnswers:
         if not self.provider.missing and self._opened is None:
             threading.Thread(target=self._open, name="answer model", daemon=True).start()
 
-    def write(
-        self, prompt: str, passages: Sequence[Passage], written: VerifiedReply, on_text: Callable[[str], None]
-    ) -> None:
-        """Add the statements to `written`, and pass on their texts. Raises ModelFailure, also if none is verified."""
+    def write(self, prompt: str, written: VerifiedReply) -> None:
+        """Add the statements to `written`. Raises ModelFailure, also if none is verified."""
         self._breaker.check()
         self._open()
         deadline = self._timing.clock() + self._settings.timeout_seconds * self._settings.attempts
-        attempt = partial(self._attempt, prompt, passages, written, on_text, deadline)
+        attempt = partial(self._attempt, prompt, written, deadline)
         try:
             repeat(attempt, self._settings.attempts, deadline, self._timing)
         except ModelFailure as failure:
@@ -144,21 +144,14 @@ class ModelAnswers:
                 self._opened[1].close()
             self._opened = None
 
-    def _attempt(
-        self,
-        prompt: str,
-        passages: Sequence[Passage],
-        written: VerifiedReply,
-        on_text: Callable[[str], None],
-        deadline: float,
-    ) -> None:
+    def _attempt(self, prompt: str, written: VerifiedReply, deadline: float) -> None:
         model, _ = self._open()
         self._spending.admit()
         reader = StatementReader()
-        numbered = {passage.number: passage for passage in passages}
+        numbered = {passage.number: passage for passage in written.passages}
         written.dropped, written.usage = 0, None
         _end.set(deadline)
-        pieces = model.pieces(prompt, is_streamed=on_text is not ignore)
+        pieces = model.pieces(prompt, is_streamed=written.on_text is not ignore)
         try:
             for piece in pieces:
                 if isinstance(piece, TokenUsage):
@@ -171,7 +164,7 @@ class ModelAnswers:
                         continue
                     gap = "\n\n" if written.statements else ""
                     written.statements.append(text)
-                    on_text(gap + text)
+                    written.on_text(gap + text)
             reader.end()
         except ModelFailure as failure:
             failure.is_temporary = failure.is_temporary and not written.statements  # a listener has heard them
