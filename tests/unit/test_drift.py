@@ -8,8 +8,9 @@ from lore_etl.core.model import KnowledgeType
 from lore_etl.digest import Spec
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
-from lore_server.framework.index_file import Drift, drift
+from lore_server.framework.index_file import drift
 from lore_server.framework.view import SOURCES, Group, ViewEntry, group_of, references
+from lore_server.replies.records import DriftRecord
 
 PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])
 
@@ -22,12 +23,12 @@ def prp(key: str, path: str = "", **about: object) -> ViewEntry:
     return entry(path or f"PRPs/executed/{key}.md", Group.USER_PRPS, Spec.model_validate(about), key)
 
 
-def violations(found: Drift) -> list[tuple[str, str, str]]:
-    return [(violation["type"], violation["source"], violation["target"]) for violation in found.violations]
+def violations(found: DriftRecord) -> list[tuple[str, str, str]]:
+    return [(violation["type"], violation["source"], violation["target"]) for violation in found["violations"]]
 
 
 def test_an_empty_project_has_no_drift() -> None:
-    assert drift([], lambda path: False, ()) == Drift(0.0, [])
+    assert drift([], lambda path: False, ()) == {"score": 0.0, "total": 0, "violations": []}
 
 
 @pytest.mark.requirement("KM-006")
@@ -45,8 +46,8 @@ def test_a_missing_file_named_by_a_prp_is_drift() -> None:
         ("missing_pattern", "PRPs/executed/PRP-2.md", "examples/patterns/gone.md"),
         ("changed_since_index", "examples/patterns/api.md", "examples/patterns/api.md"),
     ]
-    assert found.score == 0.375
-    assert found.violations[0] == {
+    assert found["score"] == 0.375
+    assert found["violations"][0] == {
         "type": "missing_implementation",
         "source": "PRPs/executed/PRP-1.md",
         "target": "ce/gone.py",
@@ -68,7 +69,7 @@ def test_a_file_with_many_rules_is_checked_once() -> None:
 
     found = drift(rules, lambda path: True, {".ce/RULES.md"})
 
-    assert (found.score, violations(found)) == (1.0, [("changed_since_index", ".ce/RULES.md", ".ce/RULES.md")])
+    assert (found["score"], violations(found)) == (1.0, [("changed_since_index", ".ce/RULES.md", ".ce/RULES.md")])
 
 
 @given(st.lists(st.lists(PATHS, max_size=3), max_size=5), st.sets(PATHS), st.sets(st.integers(0, 4)))
@@ -84,10 +85,10 @@ def test_the_drift_score_is_the_share_of_failed_checks(
     missing = sum(path not in there for paths in named for path in paths)
     stale = sum(entry.path in changed for entry in entries)
     checked = sum(map(len, named)) + len(entries)
-    assert len(found.violations) == missing + stale
-    assert found.score == (round((missing + stale) / checked, 4) if entries else 0.0)
-    assert 0 <= found.score <= 1
-    assert drift(entries, lambda path: True, ()).violations == []
+    assert len(found["violations"]) == missing + stale
+    assert found["score"] == (round((missing + stale) / checked, 4) if entries else 0.0)
+    assert 0 <= found["score"] <= 1
+    assert drift(entries, lambda path: True, ())["violations"] == []
 
 
 @pytest.mark.requirement("KM-025")

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
@@ -44,14 +43,7 @@ SENTENCES = {
 """The kinds of violations, with their messages."""
 
 
-class Drift(NamedTuple):
-    """The violations by kind and place, and the share of the checks that found them."""
-
-    score: float
-    violations: list[ViolationRecord]
-
-
-def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> Drift:
+def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> DriftRecord:
     """Return the checks that fail, and their share. Open PRPs are skipped: they name files not written yet."""
     checks = list(_checks(list(entries), exists, changed))
     violations: list[ViolationRecord] = []
@@ -59,7 +51,8 @@ def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: 
         if not holds:
             message = SENTENCES[kind].format(key=entry.key, target=target)
             violations.append({"type": kind, "source": entry.path, "target": target, "message": message})
-    return Drift(round(len(violations) / len(checks), 4) if checks else 0.0, violations)
+    score = round(len(violations) / len(checks), 4) if checks else 0.0
+    return {"score": score, "total": len(violations), "violations": violations}
 
 
 def _checks(
@@ -86,15 +79,14 @@ class Output:
         self._files = Files(index.root)
         self._guard = threading.Lock()
 
-    def _drift(self, entries: Entries) -> Drift:
+    def _drift(self, entries: Entries) -> DriftRecord:
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def drift_record(self) -> DriftRecord:
         """Return the drift of the indexed documents, with the first violations."""
         now = self._drift(self._view.entries() if self._index.exists() else Entries())
-        violations = budget.fitting(now.violations[:SHOWN_VIOLATIONS], SHOWN_CHARACTERS)
-        return {"score": now.score, "total": len(now.violations), "violations": violations}
+        return {**now, "violations": budget.fitting(now["violations"][:SHOWN_VIOLATIONS], SHOWN_CHARACTERS)}
 
     def create(self) -> list[str]:
         """Write the file; another tool's is kept next to it. Return remarks on it. Raises InvalidPath, StorageError."""
@@ -132,7 +124,7 @@ class Output:
             "framework_version": FRAMEWORK_VERSION,
             "paths": {role: places.get(role, PLACES[role][0]) for role in IN_INDEX},
             "knowledge": {group: {entry.key: entry.record() for entry in entries.by_group[group]} for group in Group},
-            "drift": {"score": now.score, "violations": now.violations},
+            "drift": {"score": now["score"], "violations": now["violations"]},
         }
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         if data != before:
