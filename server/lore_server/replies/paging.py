@@ -180,13 +180,6 @@ def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
     return lines
 
 
-class LineRange(NamedTuple):
-    """The requested lines of a file, from 1; without a last line, those to the end."""
-
-    first: int = 1
-    last: int | None = None
-
-
 def place_of(text: str) -> tuple[str, tuple[int, int] | None]:
     """Return the path and the lines of a place such as `src/a.py:10-40`, as results name it."""
     found = _PLACE.fullmatch(text)
@@ -199,19 +192,19 @@ def file_part(
     reply: SourceTextRecord,
     chunks: Sequence[Chunk],
     lines: Sequence[str],
-    asked: LineRange,
+    asked: tuple[int, int | None],  # the first line, from 1, and the last; None is that of the file
     at: int,
     mark: str,
     max_tokens: int,
 ) -> SourceTextRecord:
     """Return the reply with the text from `at` on, cut after a line if possible. Raises InvalidArgument."""
-    hint = f"Its lines are 1 to {len(lines):,}."
-    if asked.last is not None and asked.last < asked.first:
-        raise InvalidArgument(f"Lines {asked.first} to {asked.last} of {reply['source']} end before they begin.", hint)
-    if asked.first > len(lines):
+    (first, last), hint = asked, f"Its lines are 1 to {len(lines):,}."
+    if last is not None and last < first:
+        raise InvalidArgument(f"Lines {first} to {last} of {reply['source']} end before they begin.", hint)
+    if first > len(lines):
         raise InvalidArgument(f"{reply['source']} has no such lines.", hint)
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    text, start = "\n".join(lines[: asked.last]), max(at, begins[asked.first - 1])
+    text, start = "\n".join(lines[:last]), max(at, begins[first - 1])
     for longest in (LONGEST_TITLE, budget.SHORT):
         reply["title"], reply["lines"] = budget.clipped(reply["title"], longest), [len(lines)] * 2
         marks = [mark for mark in _marks(chunks, begins, longest) if mark[0] < len(text)]

@@ -23,7 +23,7 @@ from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named, not_covered
 from lore_server.query.syntax import ALL
 from lore_server.replies import budget, paging, records
-from lore_server.replies.paging import LineRange, file_part, place_of, whole_lines
+from lore_server.replies.paging import file_part, place_of, whole_lines
 
 MOST_PLACES = 20  # of one call
 SMALLEST_SHARE = 200  # tokens for a place; the smallest budget of a call
@@ -165,8 +165,8 @@ class DocumentService:
         if changed:
             reply["changed"] = True
         if history and cursor is None:
-            self._add_history(reply, lines, LineRange(start or 1, end), max_tokens)
-        return file_part(reply, chunks, lines, LineRange(start or 1, end), at, mark, max_tokens)
+            self._add_history(reply, lines, start or 1, end, max_tokens)
+        return file_part(reply, chunks, lines, (start or 1, end), at, mark, max_tokens)
 
     def _several(self, places: Sequence[str], max_tokens: int, history: bool) -> records.SourceTextRecord:
         """Return parts of several files, each with its share of the tokens that the ones before it left."""
@@ -204,10 +204,10 @@ class DocumentService:
         return lines
 
     def _add_history(
-        self, reply: records.SourceTextRecord, lines: Sequence[str], asked: LineRange, max_tokens: int
+        self, reply: records.SourceTextRecord, lines: Sequence[str], first: int, last: int | None, max_tokens: int
     ) -> None:
         """Add the latest commits that changed the lines; they take at most half of the budget."""
-        found = self._history.of(reply["source"], lines, *asked)
+        found = self._history.of(reply["source"], lines, first, last)
         if found.note:
             reply["history_note"] = found.note
         reply["history"] = budget.fitting(found.changes, budget.room(max_tokens, reply) // 2)
