@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lore_etl.core.model import Chunk
-from lore_server.query.classic import rank, total
+from lore_server.query.classic import rank
 from lore_server.query.ranking import CLASSIC
 from tests.harness.chunks import make_chunk
 
@@ -63,4 +63,4 @@ def rounded(score: float) -> int:
 def test_scores_match_the_golden_values(
     query: str, type_: str, rows: list[Chunk], expected: list[tuple[str, int]]
 ) -> None:
-    assert [(source, rounded(total(terms))) for source, terms in rank(query, type_, rows, CLASSIC)] == expected
+    assert [(source, rounded(sum(terms.values()))) for source, terms in rank(query, type_, rows, CLASSIC)] == expected

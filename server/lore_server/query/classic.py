@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -32,16 +32,12 @@ def rank(query: str, type_: str, chunks: Sequence[Chunk], weights: Weights) -> l
         for source in (ancestor.source for ancestor in chunk.chain if ancestor.source):
             scores.setdefault(source, defaultdict(float))["inheritanceBoost"] += boost
             boost = math.floor(boost * weights["inheritanceDecay"])
-    best = sorted(scores.items(), key=lambda item: -total(item[1]))
+    best = sorted(scores.items(), key=lambda item: -sum(item[1].values()))
     folders = {str(PurePosixPath(source).parent) for source, _ in best[:BEST_FOLDERS]}
     for source, terms in best:
         if str(PurePosixPath(source).parent) in folders:
-            terms["folderBonus"] = FOLDER_BONUS * total(terms)
-    return sorted(best, key=lambda item: -total(item[1]))
-
-
-def total(terms: Mapping[str, float]) -> float:
-    return sum(terms.values())
+            terms["folderBonus"] = FOLDER_BONUS * sum(terms.values())
+    return sorted(best, key=lambda item: -sum(item[1].values()))
 
 
 def _words(query: str) -> list[str]:

@@ -335,5 +335,5 @@ class QueryService:
         ranked = []
         for source, terms in classic.rank(query.text, type_, [passage.chunk for passage in passages], weights):
             if chunk := best.get(source) or self._openings([source]).get(source):
-                ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
+                ranked.append(Ranked(source, sum(terms.values()), chunk, list(terms.items())))
         return ranked
