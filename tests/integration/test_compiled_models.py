@@ -228,7 +228,7 @@ def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
     index = open_index(root, Settings(query=QuerySettings(reranker=reranker, rerank_depth=depth)))
     try:
         sync(index)
-        return QueryService(index).find("how does the ferry stop at dawn", None)
+        return QueryService(index).find("how does the ferry stop at dawn")
     finally:
         index.close()
 

@@ -131,7 +131,7 @@ from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService
 index = Index(Path(sys.argv[1]), Settings())
 report = sync(index)
-found = QueryService(index).find("how do I stop the boat?", None)
+found = QueryService(index).find("how do I stop the boat?")
 print(report.embedded, found.ranked[0].source, sorted(report.failed))
 index.close()
 """

@@ -40,7 +40,7 @@ def index(root: Path) -> Iterator[Index]:
 
 
 def test_a_commit_raises_the_files_that_it_changed(index: Index, root: Path) -> None:
-    found = QueryService(index, history=History(root)).find("harbour regatta", None).ranked
+    found = QueryService(index, history=History(root)).find("harbour regatta").ranked
     terms = {result.source: dict(result.why).get("historyMatch", 0.0) for result in found}
 
     assert found[0].source == "docs/berth.md"
@@ -52,14 +52,14 @@ def test_a_query_that_names_a_place_gets_the_place(index: Index, root: Path) -> 
     commit(root, "Add boats")
     sync(index)
 
-    found = QueryService(index, history=History(root)).find("harbour regatta", None).ranked
+    found = QueryService(index, history=History(root)).find("harbour regatta").ranked
 
     assert found[0].source == "docs/harbour/regatta.md"
     assert not any(name == "historyMatch" for result in found for name, _ in result.why)
 
 
 def test_a_file_of_another_type_than_asked_is_not_raised(index: Index, root: Path) -> None:
-    found = QueryService(index, history=History(root)).find("where is the harbour regatta defined", None).ranked
+    found = QueryService(index, history=History(root)).find("where is the harbour regatta defined").ranked
 
     assert not any(name == "historyMatch" for result in found for name, _ in result.why)
 

@@ -12,6 +12,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.snapshot import Derived
 from lore_server.app import App
+from lore_server.query.filters import Filters
 from lore_server.query.query_service import RESULTS, QueryService
 from tests.harness.calls import Opener
 from tests.harness.projects import open_index, settle, write_project
@@ -102,7 +103,7 @@ def test_the_same_query_is_searched_once(index: Index) -> None:
     first = queries.find("zebra")
 
     assert queries.find("zebra") is first
-    assert queries.find("zebra", "guide") is not first
+    assert queries.find("zebra", filters=Filters(types=("guide",))) is not first
     assert queries.find("okapi") is not first
 
 

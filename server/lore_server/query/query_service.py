@@ -84,17 +84,11 @@ class QueryService:
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
     def find(
-        self,
-        text: str,
-        type_: str | None = None,
-        part: Part | None = None,
-        filters: Filters = NO_FILTERS,
-        group_copies: bool = False,
+        self, text: str, part: Part | None = None, filters: Filters = NO_FILTERS, group_copies: bool = False
     ) -> SearchOutcome:
         """Return files by score, best first; with `group_copies`, files with the same text are one result."""
         watch = retrieve.Stopwatch()
-        question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
-        chosen = filters.single_type or type_
+        question, query = (text, part, filters, group_copies, self._today()), parse(text)
         with self._index.gate.reading():
             self._index.require()
             if (found := self._index.snapshot.get(RESULTS, question)) is not None:
@@ -107,9 +101,9 @@ class QueryService:
         with self._index.gate.reading():
             self._index.require()
             snapshot = self._index.snapshot
-            among = self._among(part, chosen, filters)
+            among = self._among(part, filters)
             watch.end("filter")
-            retrieved = self.candidates(query, chosen, among, vector, watch)
+            retrieved = self.candidates(query, filters.single_type, among, vector, watch)
             found = self._outcome(retrieved, vector, among, bool(filters.phrases))
             watch.end("rank")
             if group_copies and (copies := self._copies(found)):
@@ -118,7 +112,7 @@ class QueryService:
             watch.end("copies")
         shown = [result.chunk for result in (*found.ranked[:VERIFIED], *found.passages[:VERIFIED])]
         if vector.vector is not None and refuse_wrong(self._index, shown):
-            return self.find(text, type_, part, filters, group_copies)
+            return self.find(text, part, filters, group_copies)
         if self._reranker:
             found = replace(found, ranked=similar.spread(self._reranker.rerank(found.query.text, found.ranked)))
             watch.end("rerank")
@@ -198,7 +192,7 @@ class QueryService:
         candidates = self.candidates(found.query, found.type, among, found.vector, named=found.named)
         return self._outcome(candidates, found.vector, among, found.is_quoted)
 
-    def _among(self, part: Part | None, type_: str | None, filters: Filters) -> Mapping[str, str] | None:
+    def _among(self, part: Part | None, filters: Filters) -> Mapping[str, str] | None:
         """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""
         if part is None and filters == NO_FILTERS:
             return None
@@ -206,10 +200,10 @@ class QueryService:
         def rows() -> dict[str, str]:
             files = self._all_files()
             if part is not None:
-                files = {path: own for path, own in files.items() if type_ in (None, own.type) and part.has(path)}
+                files = {path: own for path, own in files.items() if part.has(path)}
             return filtered(self._index, files, filters)
 
-        return self._index.snapshot.read(PARTS, (part, type_, filters), rows)
+        return self._index.snapshot.read(PARTS, (part, filters), rows)
 
     def _all_files(self) -> Files:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
@@ -231,7 +225,7 @@ class QueryService:
         query, type_, vector = parse(text), filters.single_type, retrieve.embedded(self._index, text)
         with self._index.gate.reading():
             self._index.require()
-            among = self._among(None, type_, filters)
+            among = self._among(None, filters)
             kept = retrieve.best_passages(self._index, query.text, vector.vector) if among is None else None
             found = kept or retrieve.retrieve(self._index, query, type_, retrieve.BEST, among, vector)
             if confidence.finds_nothing(found):
@@ -252,14 +246,14 @@ class QueryService:
 
         def found_in(part: Mapping[str, str] | None, only: str | None) -> retrieve.Candidates:
             if part is None and only is not None:  # Chroma's own filter reads all rows of the type for each search
-                part = self._among(None, only, Filters(types=(only,)))
+                part = self._among(None, Filters(types=(only,)))
             return retrieve.retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
 
         found = found_in(among, type_)
         for sought in sorted(query.sought_types) if type_ is None else ():
             found = found.joined(found_in(among, sought))
         if type_ is None and hybrid.are_mostly_libraries(found):
-            every = self._among(None, None, Filters(without_types=(KnowledgeType.LIBRARY,))) or {}
+            every = self._among(None, Filters(without_types=(KnowledgeType.LIBRARY,))) or {}
             if own := {id_: row for id_, row in every.items() if among is None or id_ in among}:
                 found = found.joined(found_in(own, None))
         return Retrieved(query, type_, found, self._named(query) if named is None else named)

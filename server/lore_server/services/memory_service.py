@@ -12,7 +12,7 @@ from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.memory_store import Memory, MemoryStore, StoredMemory, file_place, new_memory
 from lore_server.knowledge.names import group_folder
-from lore_server.query.filters import Part
+from lore_server.query.filters import Filters, Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.parse import parse
@@ -93,7 +93,7 @@ class MemoryService:
         mark = budget.mark_of(text, *groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
         part = Part(folders=tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
-        found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
+        found = self._queries.find(text, part, Filters(types=(KnowledgeType.MEMORY,)))
         memories = self._each_once(found, groups)
         if not memories and self._has_new(groups):
             raise IndexMissing("Some memories are not indexed yet.", "The next sync indexes them.")
