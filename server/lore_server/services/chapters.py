@@ -71,10 +71,7 @@ class ChapterService:
         request: WriteRequest,
         valid_until: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
-        parts = [
-            chapter_edit.NewChapter(chapter["title"], chapter["content"], chapter.get("summary", ""))
-            for chapter in chapters
-        ]
+        parts = [chapter_edit.NewChapter(**chapter) for chapter in chapters]
         now = self._library.store.now()
         text = chapter_edit.new_document(title, introduction, keywords, parts, now, supersedes, valid_until)
         name = self._library.named(request.project_id)
