@@ -118,9 +118,7 @@ class UnifiedSearch:
         reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
         if not hits:
             reply["suggestion"] = self._suggestion(query, tags)
-        shown = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
-        page = paging.Page(start, len(hits), mark)
-        return paging.with_rows(reply, "results", shown, page, len(rows) - len(shown))
+        return paging.of_rows(reply, "results", rows, paging.Page(start, len(hits), mark), max_tokens)
 
     def _hits(self, found: SearchOutcome, scope: Scope) -> list[Hit]:
         """Return the documents and rules above the threshold, best first."""

@@ -44,8 +44,7 @@ class Page(NamedTuple):
 def of_rows(reply: Reply, name: str, rows: Sequence[object], page: Page, max_tokens: int) -> Reply:
     """Return the reply, without rows yet, with as many of the rows as fit. Raises InvalidArgument if none does."""
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
-    rest = page.total - page.start - len(taken)
-    return with_rows(reply, name, taken, page, rest if len(taken) < len(rows) else 0)
+    return with_rows(reply, name, taken, page, len(rows) - len(taken))
 
 
 def of_passages(
