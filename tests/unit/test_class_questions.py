@@ -62,7 +62,7 @@ def ask(question: str, tree: Hierarchy = TREE) -> Fact | None:
 
 
 ANSWERS = {
-    "`Store` has at least 3 subclasses: `shop.MemoryStore` {1}, `shop.SQLStore` {2}, `shop.SQLiteStore` {3}.": [
+    "`Store` has at least 3 subclasses: `shop.MemoryStore` [1], `shop.SQLStore` [2], `shop.SQLiteStore` [3].": [
         "list subclasses of shop.Store",
         "Which classes derive from shop.Store?",
         "what extends shop.Store",
@@ -73,36 +73,36 @@ ANSWERS = {
         "the number of subclasses that shop.Store has",
         "count the subclasses of shop.Store",
     ],
-    "`SQLiteStore` extends `shop.SQLStore` {1}; above it: `shop.Store` > `abc.ABC`.": [
+    "`SQLiteStore` extends `shop.SQLStore` [1]; above it: `shop.Store` > `abc.ABC`.": [
         "base class of SQLiteStore",
         "What does SQLiteStore extend?",
         "parents of SQLiteStore",
     ],
-    "`SQLStore` extends `shop.Store` {1}; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
-    "`Store` defines at least 2 methods in shop/base.py: `claim` {1}, `revive` {2}.": [
+    "`SQLStore` extends `shop.Store` [1]; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
+    "`Store` defines at least 2 methods in shop/base.py: `claim` [1], `revive` [2].": [
         "What methods does shop.Store define?",
         "which functions does shop.Store have",
         "What methods does shop::Store define?",
         r"What methods does shop\Store define?",
     ],
-    "`Store` defines at least 1 field in shop/base.py: `size` {1}.": ["what fields does shop.Store have?"],
-    "`Store` defines at least 3 members in shop/base.py: `size` {1}, `claim` {2}, `revive` {3}.": [
+    "`Store` defines at least 1 field in shop/base.py: `size` [1].": ["what fields does shop.Store have?"],
+    "`Store` defines at least 3 members in shop/base.py: `size` [1], `claim` [2], `revive` [3].": [
         "members of shop.Store",
         "list the fields and methods of shop.Store",
     ],
-    "`SQLStore` defines at least 1 member in shop/sql.py: `claim` {1}.": ["which attributes does shop.SQLStore have"],
-    "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}.": ["Where is MemoryStore defined?"],
-    "`sea.Dock` is defined in sea/Dock.cs:3-9 {1}; further parts are in "
+    "`SQLStore` defines at least 1 member in shop/sql.py: `claim` [1].": ["which attributes does shop.SQLStore have"],
+    "`shop.MemoryStore` is defined in shop/memory.py:2-30 [1].": ["Where is MemoryStore defined?"],
+    "`sea.Dock` is defined in sea/Dock.cs:3-9 [1]; further parts are in "
     + ", ".join(f"sea/Dock{n}.cs" for n in range(10))
     + " and 2 more.": ["Where is Dock defined?"],
-    "No class that extends `MemoryStore` {1} is recorded.": ["subclasses of MemoryStore"],
-    "No base class of `Floating` {1} is recorded.": ["What is the base class of Floating?"],
-    "`Yacht` extends `lake.Boat` {1} and implements `Buoyant` {2} and `Sold`.": [
+    "No class that extends `MemoryStore` [1] is recorded.": ["subclasses of MemoryStore"],
+    "No base class of `Floating` [1] is recorded.": ["What is the base class of Floating?"],
+    "`Yacht` extends `lake.Boat` [1] and implements `Buoyant` [2] and `Sold`.": [
         "What does sea.Yacht extend?",
         "base class of sea::Yacht",
     ],
-    "`Raft` implements `Buoyant` {1}.": ["What does Raft extend?", "What is the base class of Raft?"],
-    "`Tug` implements `Sold` and mixes in `Towing` {1}.": [
+    "`Raft` implements `Buoyant` [1].": ["What does Raft extend?", "What is the base class of Raft?"],
+    "`Tug` implements `Sold` and mixes in `Towing` [1].": [
         "What does Tug extend?",
         "Which interface does Tug implement?",
         "which base types does sea.Tug implement",
@@ -110,22 +110,22 @@ ANSWERS = {
         "which modules does sea.Tug include",
     ],
     "`sea.Wave` extends `Wave`.": ["what does sea.Wave extend?"],
-    "`Towing` is mixed in by at least 1 type: `sea.Tug` {1}.": [
+    "`Towing` is mixed in by at least 1 type: `sea.Tug` [1].": [
         "What implements Towing?",
         "what mixes in Towing",
         "who mixes in Towing?",
     ],
-    "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [
+    "`shop.Store` is used by at least 2 files: shop/sql.py [1], app.py [2].": [
         "who uses shop.Store?",
         "Which files import shop.Store",
         "where is shop.Store used",
         "usages of shop.Store",
     ],
-    "`shop/base.py:open_store` is used by at least 1 file: app.py {1}.": ["who calls open_store()?"],
-    "`a.py:re_open` is used by at least 1 file: b.py {1}. `c.py:re_open` is used by at least 1 file: d.py {2}.": [
+    "`shop/base.py:open_store` is used by at least 1 file: app.py [1].": ["who calls open_store()?"],
+    "`a.py:re_open` is used by at least 1 file: b.py [1]. `c.py:re_open` is used by at least 1 file: d.py [2].": [
         "what calls re_open"
     ],
-    "`sea.Floating` is implemented by at least 2 types: `lake.Ship` {1}, `sea.Ship` {2}.": [
+    "`sea.Floating` is implemented by at least 2 types: `lake.Ship` [1], `sea.Ship` [2].": [
         "which structs implement sea.Floating?",
         "What conforms to sea.Floating?",
     ],
@@ -167,7 +167,7 @@ def test_all_subclasses_and_members_are_counted_although_only_some_are_listed() 
 
         assert fact is not None
         assert count in fact.text
-        assert fact.text.endswith(" {60} and 10 more.")
+        assert fact.text.endswith(" [60] and 10 more.")
         assert len(fact.places) == 60
 
 
@@ -220,13 +220,13 @@ OWN = {"Base": "get save name log", "Left": "log", "Right": "save log", "Sized":
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("Which class does Both inherit save from?", "`save` of `Both` is defined in `m.Right` {1}."),
-        ("Where does Both inherit name from?", "`name` of `Both` is defined in `m.Both` {1}."),
-        ("From which class does m::Both inherit log?", "`log` of `Both` is defined in `m.Left` {1} and `m.Right` {2}."),
-        ("From which class does Both get save?", "`save` of `Both` is defined in `m.Right` {1}."),
-        ("Where is the save method of Both defined?", "`save` of `Both` is defined in `m.Right` {1}."),
-        ("where is the method log of m.Right implemented", "`log` of `Right` is defined in `m.Right` {1}."),
-        ("Which class does Both inherit get from?", "`get` of `Both` is defined in `m.Base` {1}."),
+        ("Which class does Both inherit save from?", "`save` of `Both` is defined in `m.Right` [1]."),
+        ("Where does Both inherit name from?", "`name` of `Both` is defined in `m.Both` [1]."),
+        ("From which class does m::Both inherit log?", "`log` of `Both` is defined in `m.Left` [1] and `m.Right` [2]."),
+        ("From which class does Both get save?", "`save` of `Both` is defined in `m.Right` [1]."),
+        ("Where is the save method of Both defined?", "`save` of `Both` is defined in `m.Right` [1]."),
+        ("where is the method log of m.Right implemented", "`log` of `Right` is defined in `m.Right` [1]."),
+        ("Which class does Both inherit get from?", "`get` of `Both` is defined in `m.Base` [1]."),
     ],
     ids=[
         "overridden beside the first base",
@@ -271,13 +271,13 @@ def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
 
     assert fact.text.startswith(begin)
     assert fact.text.endswith("Which of them do you mean?")
-    assert "`cloud.aws.ec2.Target` {1}" in fact.text
+    assert "`cloud.aws.ec2.Target` [1]" in fact.text
     assert len(fact.places) == count
 
 
 def test_one_class_of_its_name_is_chosen_by_its_place_or_full_name() -> None:
     for question in ("which classes extend Target in null", "which classes extend null.Target"):
-        assert "`cloud.null.Fake` {2}" in answered(question, NAMESAKES).text
+        assert "`cloud.null.Fake` [2]" in answered(question, NAMESAKES).text
 
 
 SHARED = Hierarchy(
@@ -297,7 +297,7 @@ def test_a_class_of_the_project_is_meant_rather_than_those_of_tests_and_of_other
     fact = class_fact(f"what implements {name}", SHARED, lambda _: [], lambda _: {}, tests.__contains__)
 
     assert fact is not None
-    assert fact.text == "`paint/coat.go:Coat` is implemented by at least 2 types: `paint.Gloss` {1}, `a.Fake` {2}."
+    assert fact.text == "`paint/coat.go:Coat` is implemented by at least 2 types: `paint.Gloss` [1], `a.Fake` [2]."
     assert SHARED.named(name) == ["paint/coat.go:Coat", "test/b/paint/coat.go:Coat"]
 
 
@@ -307,8 +307,8 @@ def test_a_class_of_the_project_is_meant_rather_than_those_of_tests_and_of_other
 def test_a_change_affects_users_and_subclasses(question: str) -> None:
     fact = answered(question)
 
-    assert "shop/sql.py {1}, app.py {2}. `Store` has at least 3 subclasses: " in fact.text
-    assert "{5}" in fact.text
+    assert "shop/sql.py [1], app.py [2]. `Store` has at least 3 subclasses: " in fact.text
+    assert "[5]" in fact.text
     assert len(fact.places) == 5
 
 

@@ -49,7 +49,7 @@ class DefinedPlace:
 
 @dataclass(frozen=True)
 class Fact:
-    """One sentence, and the definitions that support it. `{n}` in the text is the citation of definition n, from 1."""
+    """One sentence, and the definitions that support it: `[n]` in the text is the citation of definition n, from 1."""
 
     text: str
     places: tuple[DefinedPlace, ...]
@@ -120,7 +120,7 @@ def place_fact(question: str, index: Index) -> Fact | None:
     # a long definition has several chunks, of which the first may be only its comment
     files = [(source, [one.lines for one in some]) for source, some in groupby(own, key=lambda one: one.source)]
     places = tuple(DefinedPlace(name, source, (spans[0][0], spans[-1][1])) for source, spans in files)
-    where = " and ".join(f"{place.source} {{{n}}}" for n, place in enumerate(places, start=1))
+    where = " and ".join(f"{place.source} [{n}]" for n, place in enumerate(places, start=1))
     return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
 
 
@@ -182,7 +182,7 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     places = _places(below.values())
     if not places:
         own = _places(nodes)
-        return Fact(f"No class that extends {roots} {{1}} is recorded.", own[:1]) if own else None
+        return Fact(f"No class that extends {roots} [1] is recorded.", own[:1]) if own else None
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
     return Fact(f"{roots} has at least {count}: {_listed(places)}.", places[:MAX_NAMED])
@@ -204,14 +204,14 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
     found = {full: users for name in names for full, users in users_of(name).items() if users}
     texts, places = list[str](), list[DefinedPlace]()
     for full, users in found.items():
-        marks = ", ".join(f"{user.path} {{{len(places) + n}}}" for n, user in enumerate(users[:SHOWN_USERS], start=1))
+        marks = ", ".join(f"{user.path} [{len(places) + n}]" for n, user in enumerate(users[:SHOWN_USERS], start=1))
         more = f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
         texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line,) * 2, True) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
     below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
     if below and len(tree.below([nodes[0].name])) > 1:
-        texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
+        texts.append(re.sub(r"(?<=` )\[(\d+)\]", lambda number: f"[{int(number[1]) + len(places)}]", below.text))
         places += below.places
     return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
 
@@ -220,12 +220,12 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     node = next((one for one in nodes if one.source and one.bases), None)
     if node is None:
         own = _places(nodes)
-        return Fact(f"No base class of `{last_part(nodes[0].name)}` {{1}} is recorded.", own[:1]) if own else None
+        return Fact(f"No base class of `{last_part(nodes[0].name)}` [1] is recorded.", own[:1]) if own else None
     verbs = {name: node.verb_of(name) for name in node.bases}
     names = sorted(verbs, key=verbs.__getitem__)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(tree.nodes[name] for name in names)
-    cited = {place.name: f"`{place.name}` {{{number}}}" for number, place in enumerate(places, start=1)}
+    cited = {place.name: f"`{place.name}` [{number}]" for number, place in enumerate(places, start=1)}
     parts = groupby(names, key=verbs.__getitem__)
     bases = (f"{verb} {' and '.join(cited.get(name, f'`{name}`') for name in some)}" for verb, some in parts)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
@@ -245,7 +245,7 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
         }
         hidden = {above for name in found for above in _lineage(name, tree)[1:]}
         if nearest := {name: place for name, place in found.items() if name not in hidden}:
-            where = " and ".join(f"`{name}` {{{n}}}" for n, name in enumerate(nearest, start=1))
+            where = " and ".join(f"`{name}` [{n}]" for n, name in enumerate(nearest, start=1))
             return Fact(f"`{word}` of `{last_part(node.name)}` is defined in {where}.", tuple(nearest.values()))
     return None
 
@@ -275,7 +275,7 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf, asked: str) -> F
 
 def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
     places = _places(nodes)[:MAX_NAMED]
-    where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} {{{n}}}" for n, one in enumerate(places, start=1))
+    where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} [{n}]" for n, one in enumerate(places, start=1))
     files = list(dict.fromkeys(path for node in nodes for path, _ in node.parts if path != node.source))
     parts = f"; further parts are in {some_of(files, SHOWN_USERS)}" if files else ""
     return Fact(f"`{places[0].name}` is defined in {where}{parts}.", places) if places else None
@@ -286,7 +286,7 @@ def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
 
 
 def _listed(places: Sequence[DefinedPlace]) -> str:
-    names = ", ".join(f"`{one.name}` {{{number}}}" for number, one in enumerate(places[:MAX_NAMED], start=1))
+    names = ", ".join(f"`{one.name}` [{number}]" for number, one in enumerate(places[:MAX_NAMED], start=1))
     left = len(places) - MAX_NAMED
     return f"{names} and {left} more" if left > 0 else names
 

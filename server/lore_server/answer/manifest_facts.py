@@ -50,6 +50,6 @@ def manifest_fact(question: str, index: Index) -> Fact | None:
         if (said := re.match(form, line))
     ]
     found = [one for one in found if depths[one[0]] == depths[found[0][0]]][:MOST]
-    texts = [f"{path} has `{said}` {{{n}}}" for n, (path, _, said) in enumerate(found, start=1)]
+    texts = [f"{path} has `{said}` [{n}]" for n, (path, _, said) in enumerate(found, start=1)]
     places = tuple(DefinedPlace(names[path], path, (line, line)) for path, line, _ in found)
     return Fact(f"{' and '.join(texts)}.", places) if found else None

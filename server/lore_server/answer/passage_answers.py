@@ -207,8 +207,7 @@ class PassageAnswers:
         lines = {source: whole_lines(found) for source, found in chunks.items()}
         places = enumerate(fact.places, start=1)
         citations = [definition_citation(n, one, chunks[one.source], lines[one.source]) for n, one in places]
-        answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
-        return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
+        return {"answer": fact.text, "found": True, "mode": STRUCTURAL, "citations": citations}
 
 
 def _headed(found: SearchOutcome) -> Iterator[Chunk]:
