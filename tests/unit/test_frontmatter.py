@@ -5,7 +5,7 @@ import pytest
 from lore_etl.core.dates import day_or_none, problem_of
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, front_matter_lines, read_front_matter
 from lore_etl.core.model import FrontMatter
-from lore_server.query.outdated import is_over
+from lore_server.query.outdated import no_longer
 
 
 def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
@@ -144,8 +144,12 @@ def test_a_missing_value_is_not_reported() -> None:
 
 def test_days_are_compared_as_dates() -> None:
     today = datetime.date(2026, 6, 30)
-    assert [is_over(day, today) for day in ("2026-06-29", "2026-06-30", "2026-07-01")] == [True, False, False]
-    assert [is_over(text, today) for text in ("", "0", "1999", "99", "forever")] == [False] * 5
+    assert [bool(no_longer(None, day, today)) for day in ("2026-06-29", "2026-06-30", "2026-07-01")] == [
+        True,
+        False,
+        False,
+    ]
+    assert [bool(no_longer(None, text, today)) for text in ("", "0", "1999", "99", "forever")] == [False] * 5
 
 
 @pytest.mark.parametrize(

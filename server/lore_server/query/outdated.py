@@ -23,17 +23,11 @@ def outdated(chunk: Chunk, today: datetime.date) -> OutdatedRecord | None:
 
 
 def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> OutdatedRecord:
-    """Return why a document is outdated; empty if it is current."""
+    """Return why a document is outdated; empty if it is current. Text that is no date is no last day."""
     record: OutdatedRecord = {"superseded_by": successor} if successor else {}
-    if last_day and is_over(last_day, today):
-        record["valid_until"] = last_day
+    if last_day and (day := day_or_none(last_day)) and day < today:
+        record["valid_until"] = day.isoformat()
     return record
-
-
-def is_over(last_day: str, today: datetime.date) -> bool:
-    """Return whether a day (ISO 8601) is before today; False for anything that is not a date."""
-    day = day_or_none(last_day)
-    return day is not None and day < today
 
 
 def lower_outdated(
@@ -41,7 +35,7 @@ def lower_outdated(
 ) -> None:
     """Lower outdated documents below their successors; `heads` has the first chunks of these by source."""
     for result in by_source.values():
-        if result.chunk.valid_until and is_over(result.chunk.valid_until, today):
+        if "valid_until" in no_longer(None, result.chunk.valid_until, today):
             result.add("expiredPenalty", weights["expiredPenalty"])
     replaced = [result for result in by_source.values() if result.chunk.superseded_by in heads]
     for result in sorted(replaced, key=lambda result: -result.score):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from lore_etl.core.dates import day_or_none, problem_of
+from lore_etl.core.dates import problem_of
 from lore_etl.core.headings import outline
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import one_line
@@ -166,12 +166,11 @@ def outdated_among(documents: Mapping[str, tuple[str, Metadata]]) -> dict[str, r
         {name: metadata.supersedes for name, (_, metadata) in documents.items() if metadata.supersedes},
         {name: title for name, (title, _) in documents.items()},
     )
-    found = {}
-    for name, (_, metadata) in documents.items():
-        day = day_or_none(metadata.valid_until)
-        if outdated := no_longer(replaced.successor.get(name), day.isoformat() if day else None, today):
-            found[name] = outdated
-    return found
+    known = {
+        name: no_longer(replaced.successor.get(name), metadata.valid_until, today)
+        for name, (_, metadata) in documents.items()
+    }
+    return {name: outdated for name, outdated in known.items() if outdated}
 
 
 def _file_row(info: DocumentInfo) -> records.KnowledgeFileListFilesRecord:
