@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection
 from typing import NamedTuple
 
-from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
+from lore_etl.core.model import ClassNode, KnowledgeType
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import DefinedPlace, MembersOf, definitions
+from lore_server.answer.class_questions import DefinedPlace, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation, refused
 from lore_server.answer.release_facts import asked_event, first_release, is_before
 from lore_server.changes.file_history import ProjectHistory, preferred
@@ -25,7 +23,6 @@ _FORM = wording("changes")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
 SHOWN = 3  # commits
 CITED = 5  # tickets
-ChunksOf = Callable[[str], Sequence[Chunk]]  # returns the passages that define a name
 
 
 class ChangeAnswers:
@@ -34,7 +31,6 @@ class ChangeAnswers:
     def __init__(self, index: Index, history: ProjectHistory) -> None:
         self._index = index
         self._history = history
-        self._definitions = partial(definitions, index=index)
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
@@ -44,13 +40,12 @@ class ChangeAnswers:
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
-            catalogue, tree = self._index.catalogue, self._index.hierarchy
-            place = changed_place(question, catalogue.paths, tree, catalogue.members, self._definitions)
+            place = changed_place(question, self._index)
         return self._written(place, found) if place else None
 
     def _first(self, question: str, name: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note is as early."""
-        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, self._definitions)
+        place = defined_place(name, self._index)
         earliest = self._history.first_with(place.source, last_part(name)) if place else None
         if place is None or earliest is None:
             return None
@@ -139,9 +134,7 @@ def ticket_of(question: str) -> str | None:
     return next(iter(names(name)), None)
 
 
-def changed_place(
-    question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf
-) -> ChangedPlace | None:
+def changed_place(question: str, index: Index) -> ChangedPlace | None:
     """Return the place in a question about its changes."""
     match = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
     if match is None:
@@ -149,23 +142,23 @@ def changed_place(
     numbers = f":{match['first']}-{match['last'] or match['first']}" if match["first"] else ""
     given, asked = place_of(match["place"].rstrip(".:") + numbers)
     lines = (min(asked), max(asked)) if asked else None
-    if (source := _file(given, paths())) is not None:
+    if (source := _file(given, index.catalogue.paths())) is not None:
         return ChangedPlace(source, source, lines)
-    found = None if lines else defined_place(given, tree, members_of, chunks_of)
+    found = None if lines else defined_place(given, index)
     return found if found and found.lines else None  # several definitions have several histories
 
 
-def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf) -> ChangedPlace | None:
+def defined_place(given: str, index: Index) -> ChangedPlace | None:
     """Return the only definition of a name, in the class tree or elsewhere; or the file of all, without lines."""
     given = dotted(given)
-    if node := _node(given, tree):
+    if node := _node(given, index):
         return ChangedPlace(given, str(node.source), node.lines)
     class_, _, member = given.rpartition(".")
-    if holder := _node(class_, tree):
-        for own_member in members_of(holder):
+    if holder := _node(class_, index):
+        for own_member in index.catalogue.members(holder):
             if member in (own_member.name, unmarked(own_member.name)):
                 return ChangedPlace(given, own_member.source or str(holder.source), own_member.lines)
-    own = chunks_of(given)
+    own = definitions(given, index)
     if len({chunk.source for chunk in own}) != 1:
         return None
     meant = {full for chunk in own for full in chunk.symbols if is_named(full, given)}
@@ -180,7 +173,7 @@ def _file(given: str, paths: Collection[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def _node(name: str, tree: Hierarchy) -> ClassNode | None:
-    named = (tree.nodes[full] for full in tree.named(name) if is_named(full, name))
+def _node(name: str, index: Index) -> ClassNode | None:
+    named = (index.hierarchy.nodes[full] for full in index.hierarchy.named(name) if is_named(full, name))
     own = [node for node in named if node.source and node.lines]
     return own[0] if len(own) == 1 else None
