@@ -1,7 +1,7 @@
 """Run a query through the whole pipeline."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -74,10 +74,8 @@ FILES = Derived[Files]("files")
 class QueryService:
     """Answers queries from one index with the configured ranking, which can use the history of the project."""
 
-    def __init__(
-        self, index: Index, today: Callable[[], datetime.date] = datetime.date.today, history: History | None = None
-    ) -> None:
-        self._index, self._today, self._history = index, today, history
+    def __init__(self, index: Index, history: History | None = None) -> None:
+        self._index, self._history = index, history
         self._settings = settings = index.settings.query
         self._weights = weights(settings.ranking, settings.weights)
         threads = index.settings.embedding.threads
@@ -88,7 +86,7 @@ class QueryService:
     ) -> SearchOutcome:
         """Return files by score, best first; with `group_copies`, files with the same text are one result."""
         watch = retrieve.Stopwatch()
-        question, query = (text, part, filters, group_copies, self._today()), parse(text)
+        question, query = (text, part, filters, group_copies, datetime.date.today()), parse(text)
         with self._index.gate.reading():
             self._index.require()
             if (found := self._index.snapshot.get(RESULTS, question)) is not None:
@@ -142,7 +140,7 @@ class QueryService:
             among,
             *self.fit(retrieved),
             candidates.degraded,
-            self._today(),
+            datetime.date.today(),
             is_foreign=reads_english_only and confidence.has_foreign_letters(retrieved.query.text, candidates),
             is_quoted=is_quoted,
             named=retrieved.named,
@@ -279,7 +277,7 @@ class QueryService:
             passages,
             retrieved.type,
             weights,
-            self._today(),
+            datetime.date.today(),
             parents=self._heads(lineage.wanted_ancestors(query, passages)),
             relatives=list(self._heads(lineage.relatives(query.text, self._index.hierarchy)).values()),
             heads=self._openings(passage.chunk.superseded_by for passage in passages),
