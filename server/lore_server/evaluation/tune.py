@@ -40,14 +40,8 @@ STEPS: Mapping[str, Sequence[float]] = {
     "releasePenalty": (-40, 0),
 }
 Scores = dict[str, float]  # question, with its set -> value of the measure
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A set under test, with a cached function from the items of weights to the values of its answered questions."""
-
-    name: str
-    score: Callable[[frozenset[tuple[str, float]]], Scores]
+Trial = Callable[[frozenset[tuple[str, float]]], Scores]
+"""Returns the values of the answered questions of a set under test, with these items of weights. It is cached."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,7 @@ def fit_folders(
         raise InvalidArgument("Two of the sets have folders of the same name.", "Rename one of the folders.")
     with ExitStack() as stack:
         benches = [stack.enter_context(open_bench(chosen, root, settings, progress, model)) for chosen in sets]
-        return _fit([_trial(bench, chosen, progress) for bench, chosen in benches], start, progress)
+        return _fit({chosen.name: _trial(bench, chosen, progress) for bench, chosen in benches}, start, progress)
 
 
 def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
@@ -104,11 +98,12 @@ def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
         values = per_question(chosen.judgements, runs)[MEASURE]
         return {name: values[question] for question, name in names.items()}
 
-    return Trial(chosen.name, score)
+    return score
 
 
-def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress) -> Fit:
+def _fit(sets: Mapping[str, Trial], start: Mapping[str, float], progress: Progress) -> Fit:
     """Fit the weights by cross-validation; the returned weights are fitted to all questions."""
+    names, trials = list(sets), list(sets.values())
     before = _scores(trials, start)
     # a set is left out as a whole, because weights that suit one project may hurt another
     folds = [frozenset(_scores([trial], start)) for trial in trials]
@@ -122,7 +117,7 @@ def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress
         own = {question: found[question] for question in fold}
         held_out |= own
         if len(trials) > 1 and compare(own, before).is_loss:
-            losing.append(trials[number].name)
+            losing.append(names[number])
     progress("fitting", len(folds), len(folds) + 1)
     best = _search(trials, start, frozenset())
     progress("fitting", len(folds) + 1, len(folds) + 1)
@@ -133,7 +128,7 @@ def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress
 
 def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
     items = frozenset(weights.items())
-    return {question: value for trial in trials for question, value in trial.score(items).items()}
+    return {question: value for trial in trials for question, value in trial(items).items()}
 
 
 def write(file: Path, weights: Mapping[str, float]) -> None:
