@@ -38,6 +38,7 @@ BY_PATH = {
     "server/lore_server/http/page.py": "Lore's own files",
     "server/lore_server/http/application.py": "Lore's own files",
     "server/lore_server/mcp/resources.py": "Lore's own files",
+    "server/lore_server/trackers/github.py": "Lore's own files",
     "etl/lore_etl/models/": "models in the user's cache or a folder that the user named",
     "etl/lore_etl/core/atomic.py": "writes the user's files and those of the index",
     "etl/lore_etl/pipeline/publish.py": "Lore's own index folder, which is owned before",

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from lore_etl.core.errors import ProviderUnavailable
 from lore_etl.core.text import counted
@@ -20,15 +21,7 @@ _RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "published_at"}
 _DISCUSSION_KEYS = {**_KEYS, "created": "createdAt", "updated": "updatedAt", "url": "url"}
 _login = partial(tickets.user_name, key="login")
 _BY_CHANGE = {"sort": "updated", "direction": "asc"}
-_DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    discussions(first: 25, after: $after, orderBy: {field: UPDATED_AT, direction: DESC}) {
-      pageInfo { hasNextPage endCursor }
-      nodes { number title body url createdAt updatedAt closed author { login } labels(first: 20) { nodes { name } }
-        comments(first: 100) { totalCount nodes { id body createdAt author { login } } } }
-    }
-  }
-}"""
+_DISCUSSIONS = Path(__file__).with_name("discussions.graphql").read_text(encoding="utf-8")
 
 
 def headers(token: str | None) -> dict[str, str]:
