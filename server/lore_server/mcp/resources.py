@@ -13,6 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, NotFound, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import NOBODY
+from lore_etl.core.tables import table
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.tools import APP, APP_TYPE, Context
 from lore_server.replies.budget import REPLY_TOKENS
@@ -30,23 +31,9 @@ PLAIN, MARKDOWN, DATA = "text/plain", "text/markdown", "application/json"
 _PROJECT = re.compile(r"(?P<project>.+)/(?:(?P<what>main|files)|chapters/(?P<filename>[^/]+))")
 _OURS = ("success", "project_id", "version")
 Contents = list[types.TextResourceContents | types.BlobResourceContents]
-_MIME = {
-    ".md": "text/markdown", ".markdown": "text/markdown", ".mdx": "text/markdown", ".rst": "text/x-rst",
-    ".py": "text/x-python", ".pyi": "text/x-python", ".js": "text/javascript", ".mjs": "text/javascript",
-    ".cjs": "text/javascript", ".jsx": "text/javascript", ".ts": "text/x-typescript", ".tsx": "text/x-typescript",
-    ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
-    ".html": "text/html", ".css": "text/css",
-}  # fmt: skip
 _FIXED = {HANDBOOK: (HANDBOOK_FILE, MARKDOWN, None), APP: (APP_FILE, APP_TYPE, {"ui": {"prefersBorder": True}})}
-_OF_INDEX = (
-    (f"{DOCUMENT}{{id}}", "document", "Chunk", "An indexed chunk, by the id of a search result", None),
-    (f"{SOURCE}{{path}}", "source", "File", "An indexed file as of the last sync, by its path from the root", None),
-)
-_OF_PROJECTS = (
-    (f"{PREFIX}{{project_id}}/main", "project", "Project", "Instructions of a project", MARKDOWN),
-    (f"{PREFIX}{{project_id}}/files", "files", "Files", "A project's documents with title, keywords and dates", DATA),
-    (f"{PREFIX}{{project_id}}/chapters/{{filename}}", "chapters", "Chapters", "A document's chapters, in short", DATA),
-)
+_DATA = table(__file__)
+_OF_INDEX, _OF_PROJECTS = ([types.ResourceTemplate(**row) for row in _DATA[name]] for name in ("index", "projects"))
 
 
 class Resources:
@@ -70,10 +57,7 @@ class Resources:
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        templates = [
-            types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about, mime_type=kind)
-            for uri, name, title, about, kind in (*_OF_INDEX, *(_OF_PROJECTS if self._has_projects else ()))
-        ]
+        templates = [*_OF_INDEX, *(_OF_PROJECTS if self._has_projects else ())]
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -112,7 +96,8 @@ def _contents(call: Call, uri: str) -> Contents:
     else:
         hint = f"Resources: {HANDBOOK}, {DOCUMENT}{{id}}, {SOURCE}{{path}}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
-    contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
+    kind = _DATA["types"].get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN)
+    contents: Contents = [_text(uri, kind, reply["text"])]
     following = uri
     if reply.get("changed"):
         about.append("The file was changed or deleted since the last sync.")
@@ -148,7 +133,7 @@ def read_project(uri: str, call: Call) -> Contents:
     """Return the contents of a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
     found = _PROJECT.fullmatch(uri.removeprefix(PREFIX))
     if not found:
-        hint = f"Resources: {', '.join(uri for uri, *_ in _OF_PROJECTS)}."
+        hint = f"Resources: {', '.join(template.uri_template for template in _OF_PROJECTS)}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
     project = {"project_id": _decoded(found["project"])}
     if found["what"] == "main":
