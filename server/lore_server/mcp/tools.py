@@ -16,6 +16,7 @@ from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import canonical_json
 from lore_etl.core.progress import Listener, ignore, time_left
+from lore_etl.core.tables import table
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.threads import Calls
 from lore_server.operations.table import render
@@ -27,16 +28,7 @@ WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clien
 PROGRESS_SECONDS = 0.2
 ESTIMATE_SECONDS = 4.0  # of a stage, before the time that is left is named
 LONGEST_NAME = 200  # of a client's name as an author
-TEXT_READERS = {  # clients by the name in `clientInfo`, and what they pass to the model of a reply with data and text
-    "claude-code",  # only the data (anthropics/claude-code#79944)
-    "codex-mcp-client",  # only the data (openai/codex, `as_function_call_output_payload`)
-    "github-copilot-developer",  # only the data (github/copilot-cli#3258), later both (github/copilot-cli#4515)
-    "kimi-code",  # only the text (MoonshotAI/kimi-code#3234)
-    "opencode",  # only the data (anomalyco/opencode#32074), since June 2026 only the text (anomalyco/opencode#34505)
-}
-"""Agents that get only the text of a reply, which is shorter than its data. All their versions pass it on alone."""
-
-
+TEXT_READERS: list[str] = table(__file__)["text_readers"]
 _CONFIRMED_BY = {"CONFIRMATION_REQUIRED": "confirm", "SYNC_GUARD": "allow_mass_delete"}
 _NO_FIELDS: dict[str, Any] = {"type": "object", "properties": {}}
 LARGE = 100  # a limit that is rarely reached by accident
