@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
+from pygments.token import _TokenType, string_to_tokentype
 from pygments.util import ClassNotFound
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -26,6 +26,7 @@ from starlette.routing import Route
 from lore_etl.core.errors import InvalidArgument, LoreError
 from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_lines, front_matter_values
 from lore_etl.core.json_types import JSON
+from lore_etl.core.tables import table
 from lore_etl.sources.source import syntax_of
 from lore_server.http.arguments import json_of
 from lore_server.http.guard import refused
@@ -35,12 +36,9 @@ from lore_server.services.chapters import metadata_of
 Element = list[Any]
 """`[tag, {attribute: value}, child, …]`; a child is an element or a text."""
 Node = Element | str
-TAGS = {
-    "paragraph": "p", "blockquote": "blockquote", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
-    "table": "table", "thead": "thead", "tbody": "tbody", "tr": "tr", "th": "th", "td": "td", "em": "em",
-    "strong": "strong", "s": "s", "link": "a",
-}  # fmt: skip
-EMPTY = {"hr": "hr", "hardbreak": "br"}
+_DATA = table(__file__)
+TAGS, EMPTY = _DATA["tags"], _DATA["empty"]
+CLASSES = {string_to_tokentype(name): kind for name, kind in _DATA["classes"].items()}
 SCHEMES = ("http", "https", "mailto")
 HEADINGS = range(2, 7)  # the page itself has the heading of level 1
 NESTED = 30  # maximum nesting of blocks; the parser omits deeper ones, and deeper brackets take longer
@@ -49,10 +47,6 @@ MARKDOWN = "/page/markdown"
 MAX_BYTES = 32_000_000
 LONGEST = 100_000  # characters: prose takes 0.3 s, the worst case (brackets) 3 s; code after it has no colour
 AT_ONCE = 2
-CLASSES = {
-    Comment: "c", Keyword.Type: "t", Keyword: "k", Operator.Word: "k", String: "s", Number: "n", Name.Function: "f",
-    Name.Class: "f", Name.Decorator: "f", Name.Builtin: "t", Name.Tag: "k", Name.Attribute: "t",
-}  # fmt: skip
 LONGEST_LINE = 2_000  # longer lines are data, and some patterns take quadratic time for them
 SECONDS = 0.5
 
