@@ -9,31 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError, os_errors_as
+from lore_etl.core.tables import table
 from lore_etl.files.git_folder import ALLOCATION
 from lore_etl.system.processes import kill_session
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
-# -c overrides every configuration file; other settings have git's defaults, see `_environment`
-_OPTIONS = {
-    "core.hooksPath": "/dev/null",
-    "core.fsmonitor": "false",
-    "core.autocrlf": "false",
-    "core.quotePath": "false",
-    "core.fileMode": "false",  # documents are not executable
-    # by default, a power failure leaves empty objects, which no later command accepts; core.fsyncMethod=batch would
-    # ignore errors, and move the branch to objects that could not be written
-    "core.fsync": "all",
-    "core.attributesFile": "/dev/null",
-    "core.excludesFile": "/dev/null",
-    "commit.gpgSign": "false",
-    "push.gpgSign": "false",
-    "gc.auto": "0",  # it would delay a write; `History.tidy` runs it instead
-    "maintenance.auto": "false",
-    "protocol.ext.allow": "never",
-    "submodule.recurse": "false",
-    "core.filesRefLockTimeout": "2000",  # ms: git locks a branch briefly while it packs references
-}
+_OPTIONS: dict[str, str] = table(__file__)
 _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_COMMAND")
 
 
