@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp.client.client import Client as McpClient
+from mcp.shared.exceptions import MCPError
 
 from lore_etl.config.project import user_state_folder
 from lore_server.contract import load_contract
@@ -160,6 +161,23 @@ def test_every_tool_admits_and_refuses_as_documented(url: str, tokens: dict[str,
     listed, found = anyio.run(converse)
     assert found == {operation.id: expected(holder, operation.id) for operation in load_contract()}
     assert listed == {name for name, code in found.items() if code is None}
+
+
+@pytest.mark.parametrize("holder", [holder for holder, (here, _) in RIGHTS.items() if here])
+@pytest.mark.parametrize(
+    ("uri", "operation"), [("lore://source/none.md", "get_source"), ("knowledge://projects/b/main", "get_project_main")]
+)
+def test_a_resource_needs_the_rights_of_the_operation_that_reads_it(
+    url: str, tokens: dict[str, str], holder: str, uri: str, operation: str
+) -> None:
+    async def read() -> str | None:
+        async with McpClient(mcp_over_http(url, header(tokens, holder), "/mcp/a")) as client:
+            with pytest.raises(MCPError) as refusal:
+                await client.read_resource(uri)
+            code: str = refusal.value.error.data["code"]
+            return code if code in REFUSED else None
+
+    assert anyio.run(read) == expected(holder, operation)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)

@@ -72,7 +72,8 @@ class Access:
 
 ANYONE_HERE = Access("", {ALL: Level.READ})
 OWNER = Access("the server's token", {ALL: Level.ADMIN})
-ACCESS = ContextVar("access", default=ANYONE_HERE)
+NONE = Access("", {})
+ACCESS = ContextVar("access", default=NONE)  # the rights of the current request
 
 
 @dataclass

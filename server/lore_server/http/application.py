@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import mcp_types as types
 from mcp.server.transport_security import TransportSecuritySettings
@@ -25,17 +24,17 @@ from lore_etl.files.redaction import redact
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Call, Calls, noting
 from lore_server.execution.tracing import span, traced
-from lore_server.http.access import ACCESS, ANYONE_HERE
+from lore_server.http.access import ACCESS
 from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, wants_events
-from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
+from lore_server.http.guard import LIVE, Guard, check, refused
 from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.rendering import rendering_route
 from lore_server.http.site import Site
 from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.mcp_server import build_server
-from lore_server.mcp.tools import Context, result_of
+from lore_server.mcp.tools import Context
 from lore_server.replies.problem import in_envelope, problem
 from lore_server.services.call_log import ActivityLog
 
@@ -62,9 +61,8 @@ def build_http(
 
         call, route = measured(call, created)
         more = [*more, route]
-    calls = Calls(contract, call)
-    mcp = build_server(contract, calls, toolsets)
-    protect(mcp, contract, site)
+    mcp = build_server(contract, Calls(contract, permitted(call, contract, site)), toolsets)
+    list_only_permitted(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",
         stateless_http=True,
@@ -79,7 +77,7 @@ def build_http(
             *page_routes(site, contract),
             rendering_route(),
             pulse_route(pulse, site),
-            *api_routes(contract, calls, site),
+            *api_routes(contract, Calls(contract, call), site),
             mcp_route,
             Route("/mcp/", mcp_route.endpoint),  # as many clients are configured; a redirect would lose the body
         ],
@@ -121,36 +119,34 @@ def _recorded(value: object) -> object:
     return value if isinstance(value, (int, float)) else redact(str(value))[0]
 
 
-def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
-    """Check the token before the server's own handlers for listing and calling tools."""
-    listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
-    assert listing is not None and calling is not None
+def permitted(call: Call, contract: Contract, site: Site) -> Call:
+    """Return the call for an MCP server, whose tools, resources and completions need the rights of their operations."""
+
+    def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
+        try:
+            check(contract[operation], site)
+        except UsageError as error:
+            error.hint = f"Configure the client to send a header. {error.hint}"
+            in_envelope(error, contract[operation].envelope, {})
+            raise
+        return call(operation, arguments, listener)
+
+    return run
+
+
+def list_only_permitted(mcp: MCPServer, contract: Contract, site: Site) -> None:
+    """Leave out of the server's list the tools that the request's token does not allow."""
+    listing = mcp.get_request_handler("tools/list")
+    assert listing is not None
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         listed = await listing.handler(context, params)
         assert isinstance(listed, types.ListToolsResult)
-        served = (tool for tool in listed.tools if site.serves(contract[tool.name]))
-        allowed = [tool for tool in served if _refusal(contract[tool.name], context, site) is None]
+        operations = ((tool, contract[tool.name]) for tool in listed.tools)
+        allowed = [tool for tool, one in operations if site.serves(one) and ACCESS.get().may(one, site.asked())]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
-        operation = contract.operations.get(params.name)
-        refusal = operation and _refusal(operation, context, site)
-        return refusal or await calling.handler(context, params)
-
     mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
-    mcp.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
-
-
-def _refusal(operation: Operation, context: Context, site: Site) -> types.CallToolResult | None:
-    """Return the reply to a client that may not call the tool; None if it may."""
-    try:
-        check(operation, context.request.scope if context.request else {RIGHTS: ANYONE_HERE}, site)
-    except UsageError as error:
-        record = problem(in_envelope(error, operation.envelope, {}))
-        record["hint"] = f"Configure the client to send a header. {record['hint']}"
-        return result_of(operation, record, context)
-    return None
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
@@ -161,7 +157,7 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
 
         async def endpoint(request: Request) -> Response:
             try:
-                check(operation, request.scope, site)
+                check(operation, site)
                 arguments = await reader.arguments(request)
                 if operation.is_streamed and wants_events(request):
                     return await events_of(operation, arguments, calls)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lore_etl.core.errors import Forbidden, InvalidArgument, LimitReached, LoreError, TokenRequired
 from lore_server.contract import Operation
 from lore_server.execution.threads import CLIENT, PROJECTS
-from lore_server.http.access import ACCESS, Access, Level, Limits
+from lore_server.http.access import ACCESS, Level, Limits
 from lore_server.http.site import ASSETS, PROJECT, Site
 from lore_server.replies.problem import problem
 
@@ -38,7 +38,7 @@ _OWN = re.compile(f"(?:{PROJECT}[^/,]+)?/|(?:{PROJECT}[^/]+)?{WEBHOOK}")  # page
 MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
 Headers = Iterable[tuple[bytes, bytes]]
-RIGHTS, RENEW = "lore.access", "lore.renew"  # in the scope of a request: its rights, and what reads them again
+RENEW = "lore.renew"  # in the scope of a request: what reads its rights again
 WINDOW_SECONDS = 5.0
 LONGEST_SECONDS = 60
 
@@ -147,7 +147,7 @@ class Guard:
         """
         renew = partial(self._site.access, _header(scope, b"authorization"), name)
         access = await renew()
-        scope[RIGHTS], scope[RENEW] = access, renew
+        scope[RENEW] = renew
         ACCESS.set(access)
         CLIENT.set(access.author or (scope.get("client") or ("",))[0])
         if not self._limits.admit(access):
@@ -178,9 +178,9 @@ def chosen(path: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:
     return (), path
 
 
-def check(operation: Operation, scope: Scope, site: Site) -> None:
-    """Raise TokenRequired or Forbidden if the request may not run the operation."""
-    access: Access = scope[RIGHTS]
+def check(operation: Operation, site: Site) -> None:
+    """Raise TokenRequired or Forbidden if the current request may not run the operation."""
+    access = ACCESS.get()
     if access.may(operation, site.asked()):
         return
     if not access.author:

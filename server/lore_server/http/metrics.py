@@ -13,8 +13,8 @@ from lore_etl.core.errors import Forbidden
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
 from lore_server.execution.threads import Call, noting
-from lore_server.http.access import Level
-from lore_server.http.guard import RIGHTS, refused
+from lore_server.http.access import ACCESS, Level
+from lore_server.http.guard import refused
 
 
 def measured(call: Call, created: Callable[[], float] | None) -> tuple[Call, Route]:
@@ -31,7 +31,7 @@ def measured(call: Call, created: Callable[[], float] | None) -> tuple[Call, Rou
             return call(operation, arguments, listener)
 
     async def metrics(request: Request) -> Response:
-        if request.scope[RIGHTS].everywhere < Level.READ:
+        if ACCESS.get().everywhere < Level.READ:
             return refused(Forbidden("This token does not give access to all projects."))
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
