@@ -76,13 +76,11 @@ NONE = Access("", {})
 ACCESS = ContextVar("access", default=NONE)  # the rights of the current request
 
 
-@dataclass
+@dataclass(frozen=True)
 class NamedTokens:
-    """The named tokens of this user. The file is read again when it changes, so a revocation applies at once."""
+    """The named tokens of this user. The file is read for each request, so a revocation applies at once."""
 
     folder: Path
-    _stamp: tuple[int, int] = field(default=(0, 0), init=False)
-    _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def access(self, token: str) -> Access | None:
         """Return the rights of a token; None if it is unknown, expired or revoked."""
@@ -95,19 +93,14 @@ class NamedTokens:
 
     def all(self) -> dict[str, dict[str, Any]]:
         file = self.folder / NAMED_FILE
+        if not os.path.lexists(file):
+            return {}
         with os_errors_as(StorageError, f"Cannot read {file}"):
-            try:
-                info = file.lstat()
-            except FileNotFoundError:
-                return {}
-            if (info.st_mtime_ns, info.st_ino) != self._stamp:
-                try:
-                    known = dict(json.loads(read_regular(file, LARGEST_BYTES)))
-                    self._known = {name: {key: record[key] for key in KEYS} for name, record in known.items()}
-                except (ValueError, TypeError, KeyError) as error:
-                    raise StorageError(f"{file} is damaged.", "Delete it, and create the tokens again.") from error
-                self._stamp = (info.st_mtime_ns, info.st_ino)
-        return self._known
+            data = read_regular(file, LARGEST_BYTES)
+        try:
+            return {name: {key: record[key] for key in KEYS} for name, record in dict(json.loads(data)).items()}
+        except (ValueError, TypeError, KeyError) as error:
+            raise StorageError(f"{file} is damaged.", "Delete it, and create the tokens again.") from error
 
     def add(self, name: str, rights: Mapping[str, str], days: float, per_minute: int = 0) -> str:
         """Create a token and return it; it is not stored. Raises InvalidArgument, Conflict, StorageError."""
@@ -136,7 +129,7 @@ class NamedTokens:
         with os_errors_as(StorageError, f"Cannot write {NAMED_FILE}"):
             file = private_folder(self.folder) / NAMED_FILE
             with FileLock(f"{file}.lock", mode=0o600):
-                records = dict(self.all())
+                records = self.all()
                 yield records
                 replace_content(file, [json.dumps(records, indent=1)], 0o600)
 
