@@ -39,6 +39,7 @@ IDLE_SECONDS = 0.5  # between two checks while no job runs
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
 HEALTH_SECONDS = 60.0
 READING = 4  # threads for all pages together
+LIST_PAGE = Path(__file__).with_name("projects.html").read_text(encoding="utf-8")
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
@@ -158,7 +159,7 @@ def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
             f'<li><a href="{PROJECT}{quote(name)}/">{html.escape(name)}</a> {html.escape(state)}</li>'
             for name, state in permitted()
         )
-        return HTMLResponse(addressed(_PAGE.format("".join(rows)), assets_of(WEB)[0]))
+        return HTMLResponse(addressed(LIST_PAGE.format("".join(rows)), assets_of(WEB)[0]))
 
     async def ready(request: Request) -> Response:
         """Tell which projects answer; the server is ready as long as any does."""
@@ -167,10 +168,3 @@ def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
         return JSONResponse({"ready": is_ready, "projects": found}, 200 if is_ready else 503)
 
     return [Route(LIST, listed), Route(READY, ready)]
-
-
-_PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lore</title>'
-    '<link rel="stylesheet" href="/assets/shared/base.css"></head>'
-    "<body><main><h1>Projects</h1><ul>{}</ul></main></body></html>"
-)
