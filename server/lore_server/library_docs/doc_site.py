@@ -46,7 +46,6 @@ class SiteStore:
         self.left_out = set[str]()  # pages beyond the maximum, each of which many pages may link
 
     def close(self) -> None:
-        self._rows.rollback()
         self._rows.close()
 
     def begin(self) -> None:

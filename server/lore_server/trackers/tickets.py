@@ -146,7 +146,6 @@ class TicketStore:
 
     def close(self) -> None:
         """Discard the records of an incomplete page, and close the store."""
-        self._rows.rollback()
         self._rows.close()
 
     def take(self, items: Iterable[Item], store_item: Callable[[TicketStore, Item], None]) -> None:
