@@ -55,7 +55,7 @@ class Operation:
         self.deadline_seconds = float(spec["x-deadline-seconds"])
         self.toolset: str = spec["tags"][0]
         self.envelope: str = spec.get("x-envelope", "")
-        self.is_private: bool = spec.get("x-private", False)
+        self.needs_admin: bool = spec.get("x-admin", False)
         self.max_body_bytes: int = spec.get("x-max-body-bytes", MAX_BODY_BYTES)
         self.input_schema: Schema = _resolved(document, _arguments(spec))
         self.output_schema: Schema = _resolved(document, replies["application/json"]["schema"])

@@ -16,7 +16,7 @@ COMMON = {"-C", "-c", "--json", "-v", "--no-daemon"}
 def routes() -> str:
     """Return the route of each operation, with the arguments that a GET has, and whether it needs the token."""
     return "\n".join(
-        f"- `{_route(one)}`: `{one.id}`{' (token)' if one.changes_state or one.is_private else ''}"
+        f"- `{_route(one)}`: `{one.id}`{' (token)' if one.changes_state or one.needs_admin else ''}"
         for one in load_contract()
     )
 

@@ -32,7 +32,6 @@ KEYS = ("sha256", "rights", "expires", "per_minute")
 ALL = "*"  # every project
 _ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
 _NAME = re.compile(r"[\w.@-]{1,100}")
-_ADMINISTRATION = frozenset({"manage_database", "delete_project", "sync_storage", "clear_insights"})
 DAY = 86_400
 
 
@@ -64,9 +63,7 @@ class Access:
 
     def may(self, operation: Operation, projects: Sequence[str]) -> bool:
         """Return whether a call is allowed. Knowledge belongs to no served project, so it needs a right for all."""
-        needed = Level.WRITE if operation.changes_state else Level.READ
-        if operation.is_private or operation.id in _ADMINISTRATION:
-            needed = Level.ADMIN
+        needed = Level.ADMIN if operation.needs_admin else Level.WRITE if operation.changes_state else Level.READ
         return self.level(() if operation.is_about_knowledge else projects) >= needed
 
 
