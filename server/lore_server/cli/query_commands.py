@@ -1,6 +1,5 @@
 """Commands that parse their arguments, call one operation and print its result."""
 
-import hashlib
 import json
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -9,7 +8,7 @@ from typing import Annotated, cast
 import typer
 from typer import Argument, Option
 
-from lore_etl.config.project import private_folder, user_state_folder
+from lore_etl.config.project import private_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import (
     AnswerNotFound,
@@ -20,6 +19,7 @@ from lore_etl.core.errors import (
     UsageError,
     from_record,
 )
+from lore_etl.stores.claim import record_folder
 from lore_etl.system.nofollow import read_regular
 from lore_server.cli.command import CursorOption, MassDeleteOption, TokensOption, Words, command
 from lore_server.console import output
@@ -37,7 +37,7 @@ BriefOption = Annotated[bool, Option("--brief", help="Show file names and lines 
 TypesOption = Annotated[
     list[str] | None, Option("-t", "--type", help="Only this document type; repeat it for several.")
 ]
-FOLDER = "answers"
+LAST_ANSWER = "last-answer"  # the file with its id, among the records of the index
 LONGEST = 40  # characters of an id
 
 
@@ -137,16 +137,16 @@ def ask(
     if not query:
         if save is None or continue_:
             raise UsageError("There is no question.", 'Ask one: lore ask "how are jobs retried".')
-        session.call("save_answer", answer=last_answer(session.root), title=save)
+        session.call("save_answer", answer=last_answer(session.place.folder), title=save)
         return
     operation, shown = "ask_knowledge_base", output.StreamedAnswer(session.as_json)
     session.on_text = shown.on_text
-    earlier = {"follow_up": last_answer(session.root)} if continue_ else {}
+    earlier = {"follow_up": last_answer(session.place.folder)} if continue_ else {}
     result = session.ask(
         operation, query=" ".join(query), type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
     )
     session.print_result(operation, result, shown.printed)
-    remember_answer(session.root, result["id"])
+    remember_answer(session.place.folder, result["id"])
     if not result["found"]:
         raise typer.Exit(NotFound.exit_code)
     if save is not None:
@@ -267,23 +267,18 @@ def _chosen(toolsets: str) -> list[str] | None:
     return [toolset.strip() for toolset in toolsets.split(",")] if toolsets else None
 
 
-def remember_answer(root: Path, id_: str) -> None:
+def remember_answer(index: Path, id_: str) -> None:
     """Store the id. After an error there is only no answer to continue."""
     with suppress(OSError):
-        private_folder(user_state_folder() / FOLDER)
-        replace_content(_file(root), [id_], 0o600)
+        replace_content(private_folder(record_folder(index)) / LAST_ANSWER, [id_], 0o600)
 
 
-def last_answer(root: Path) -> str:
+def last_answer(index: Path) -> str:
     """Return the id of the last answer. Raises AnswerNotFound."""
     with suppress(OSError, UnicodeDecodeError):
-        if id_ := read_regular(_file(root), LONGEST).decode().strip():
+        if id_ := read_regular(record_folder(index) / LAST_ANSWER, LONGEST).decode().strip():
             return id_
     raise AnswerNotFound("You have no earlier answer in this project.", "Ask a question first, without --continue.")
-
-
-def _file(root: Path) -> Path:
-    return user_state_folder() / FOLDER / hashlib.sha256(str(root).encode()).hexdigest()[:32]
 
 
 @command
