@@ -36,6 +36,18 @@ FILES = {
     ),
     "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
     "## v2.1.4(2024-02-24)\n\n### Quay\n\n- [Fix the leak of the bilge pump](https://example.org/pull/9)\n",
+    "RELEASE-NOTES.txt": "".join(
+        f"{title}\n\nShips of oak.\n\nNew Features\n------------\n\n* {what}\n\n"
+        for title, what in (
+            ("Royal Fleet Tools 5.3.0 Release Notes\n-------------------------------------", "Add sternGalley."),
+            ("Royal Fleet Tools 5.2.0 Release Notes", "Add poopLantern."),
+            ("Version 5.1.0\nRelease Notes", "Add sprit topsails."),
+            ("Release Notes for version 5.0.1", "Add beakHead."),
+        )
+    ),
+    "lines/CHANGELOG": "=== main\n\n* Add the hawser_splice plugin\n\n=== 8.2.0 (2026-01-02)\n\n"
+    "* Remove the old_knot\n\n=== 8.1.0 (2025-11-02)\n\n* Add the short_splice plugin\n",
+    "doc/release_notes/6.0.0.txt": "= New Features\n\n* A bilge_alarm has been added.\n",
     "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
     "^^^^^^^^^^^^\n\n.. note::\n   A spring line is a picture here.\n\nA *spring line* is a rope that keeps a "
     "ship from moving along\nthe quay, see :ref:`ropes <ropes>`. It is made of ``nylon`` or "
@@ -130,6 +142,12 @@ def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) 
     [
         ("0.5.1", "hull/ChangeLog", "Changes with v0.5.1:", "plank 2: add pitch (#2)"),
         ("7.0.2", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Sew the jibs."),
+        ("5.3.0", "RELEASE-NOTES.txt", "Royal Fleet Tools 5.3.0 Release Notes", "* Add sternGalley."),
+        ("5.2.0", "RELEASE-NOTES.txt", "Royal Fleet Tools 5.2.0 Release Notes", "* Add poopLantern."),
+        ("5.1.0", "RELEASE-NOTES.txt", "Version 5.1.0\nRelease Notes", "* Add sprit topsails."),
+        ("5.0.1", "RELEASE-NOTES.txt", "Release Notes for version 5.0.1", "* Add beakHead."),
+        ("8.1.0", "lines/CHANGELOG", "=== 8.1.0 (2025-11-02)", "* Add the short_splice plugin"),
+        ("6.0.0", "doc/release_notes/6.0.0.txt", "= New Features", "* A bilge_alarm has been added."),
         ("7.0", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Spritsails are gone."),
     ],
 )
@@ -150,6 +168,15 @@ def test_the_passage_of_a_release_has_its_notes_and_no_others(
         ("which release added rudderChain", "names `rudderChain` is that of the unreleased changes [1]."),
         ("which release fixed the keelBolt", "names `keelBolt` as fixed is that of 0.9.0 [1]."),
         ("which release fixed the sternLamp", "names `sternLamp` as fixed is that of 0.8.0 [1]."),
+        ("which release added the sternGalley", "names `sternGalley` is that of 5.3.0 [1]."),
+        ("when was beakHead added?", "names `beakHead` is that of 5.0.1 [1]."),
+        ("which release added the short_splice plugin", "names `short_splice` is that of 8.1.0 [1]."),
+        ("which version removed old_knot", "names `old_knot` as removed is that of 8.2.0 [1]."),
+        ("when was the bilge_alarm added", "names `bilge_alarm` is that of 6.0.0 [1]."),
+        (
+            "which release added hawser_splice",
+            "names `hawser_splice` is that of the unreleased changes [1].",
+        ),
         ("which release added the planks of elm", "names `planks of elm` is that of 0.7.0 [1]."),
         pytest.param(
             "which version fixed the leak of the bilge pump",

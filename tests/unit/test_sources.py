@@ -37,6 +37,8 @@ TYPES = {
     "vendor/zlib/ChangeLog": None, "Readme": "guide", "Install": "guide", "src/ChangeLog.java": "src",
     "src/Changes.go": "src", "docs/history.md": "guide", "changes": None,
     ".github/RELEASE_NOTES/v1.0.0.md": "release", "resources/content/release-notes/v2.0.0.md": "release",
+    "doc/release_notes/2.4.0.txt": "release", "docs/releases/4.2.txt": "release", "docs/release-notes/1.rst": "release",
+    "RELEASE-NOTES.txt": "release", "lib/RELEASE_NOTES.md": "release", "releases/tools.txt": "guide",
     # guides and articles
     "README.md": "guide", "docs/a.rst": "guide", "learn/guides/fundamentals/a.md": "guide", "learn/blog/a.md": "blog",
     "site/_posts/2024-01-01-a.md": "blog", "knowledge/a.md": "knowledge",

@@ -129,7 +129,8 @@ def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
 
 def _titled_versions(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return the numbers of the lines of a file that begin the notes of a version, with that version."""
-    titled = [(line, title, lines[line - 1].count("#", 0, 6)) for line, title in titled_lines("\n".join(lines))]
+    levels = [len(line) - len(line.lstrip("#=")) for line in lines]
+    titled = [(line, title, levels[line - 1]) for line, title in titled_lines("\n".join(lines))]
     first = next((level for _, title, level in titled if _version_of(title)), 0)
     own = ((line, title) for line, title, level in titled if level <= first or not _FORM["other"].match(title))
     return [(line, version) for line, title in own if (version := _version_of(title))]

@@ -21,9 +21,11 @@ _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
-BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* )?(?:release |version )?(?:in |for |with )?v?"
+# before a version in a title; the names of products have several words, such as `Apache Commons CLI`
+BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* |(?-i:[A-Z][\w.-]* ){2,4})?(?:(?:release|version|in|for|with) ){0,2}v?"
 _TITLE = re.compile(
-    r"(?mi)^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|^[*#+]{4,}\n *(\w.+)\n[*#+]{4,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>"
+    r"(?mi)^#+\s+(.+)|^={1,6} ([^\s=].*)|^(\w.+)\n[-=~^]{3,}$|^[*#+]{4,}\n *(\w.+)\n[*#+]{4,}$"
+    r"|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>|^((?:release|version) v?\d+(?:\.\d+)+)$"
     rf"|(?<![^\n]\n)^({BEFORE_VERSION}\d+(?:\.\d+)+[^\n.]{{0,40}})\n(?=\n|\s*[-*+] )"
 )
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
@@ -66,7 +68,7 @@ class Reference(NamedTuple):
 
 
 def titles(text: str) -> Iterator[str]:
-    """Yield the headings in Markdown, HTML or reStructuredText, and the lines of plain text that name a release."""
+    """Yield the headings in most kinds of markup, and the lines of plain text that name a release."""
     yield from (title for _, title in titled_lines(text))
 
 
