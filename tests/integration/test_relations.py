@@ -298,6 +298,10 @@ CALLS: dict[str, str | bytes] = {
     "    fn go(&self) -> u8 {\n        Self::haul(self)\n    }\n}\n",
     "src/boom.ts": "export class Boom {\n    private swing<T>(by: T) {\n        return by;\n    }\n\n    run() {\n"
     "        return this.swing<number>(3);\n        public = swing(4)\n    }\n}\n",
+    "src/bosun.rb": "class Bosun\n  def self.pipe_all(crew)\n    crew\n  end\n\n  def call\n    Bosun.pipe_all(1)\n"
+    "  end\nend\n",
+    "src/Deck.kt": "fun <T> List<T>.swabAll(by: Int) = by\n\nfun clean() = listOf(1).swabAll(2)\n",
+    "src/helm.lua": "function Helm:steerTo(x)\n  return x\nend\n\nHelm:steerTo(3)\n",
     "tests/test_winch.py": "def test_reel() -> None:\n    assert Winch()._reel() == 1\n",
     "docs/winch.md": "# Winch\n\nCall `_reel()` and `stow()` to reel.\n",
 }
@@ -312,6 +316,9 @@ CALLS: dict[str, str | bytes] = {
         ("what breaks if we remove the method lower?", "lower", ["src/Crane.java:7"]),
         ("where is Rig::haul called?", "haul", ["src/rig.rs:9"]),
         ("who calls swing", "swing", ["src/boom.ts:7", "src/boom.ts:8"]),
+        ("who calls Bosun.pipe_all", "pipe_all", ["src/bosun.rb:7"]),
+        ("who calls the method swabAll", "swabAll", ["src/Deck.kt:3"]),
+        ("who calls Helm.steerTo?", "steerTo", ["src/helm.lua:5"]),
         ("who calls stow()?", "stow", []),
         ("who calls for help", "for", []),
     ],
