@@ -291,6 +291,22 @@ SHARED = Hierarchy(
 )
 
 
+def test_what_implements_an_interface_is_also_what_inherits_its_implementation() -> None:
+    tree = Hierarchy(
+        [
+            ClassNode("Gauge", (), "gauge.java", (1, 3)),
+            ClassNode("DepthGauge", ("Gauge",), "depth.java", (1, 3)),
+            ClassNode("Sonar", ("Hull", "DepthGauge"), "sonar.java", (1, 9), ("DepthGauge",)),
+            ClassNode("NightSonar", ("Sonar",), "night.java", (1, 9)),
+        ]
+    )
+
+    fact = ask("Which classes implement Gauge?", tree)
+
+    assert fact is not None
+    assert fact.text == "`Gauge` is implemented by at least 2 types: `Sonar` {1}, `NightSonar` {2}."
+
+
 @pytest.mark.parametrize("name", ["paint.Coat", "Coat", "coat.Coat"])
 def test_a_class_of_the_project_is_meant_rather_than_those_of_tests_and_of_others(name: str) -> None:
     tests = {"test/a/fake.go", "test/b/matte.go", "test/b/paint/coat.go"}

@@ -63,9 +63,14 @@ class Hierarchy:
         return sorted(self._children.get(name, ()))
 
     def implementers(self, name: str) -> tuple[str, list[ClassNode]]:
-        """Return the classes that implement this one, and the word for what they do with it."""
-        found = [node for node in map(self.nodes.__getitem__, self.children(name)) if name in node.implements]
-        return "mixed in" if any(name in node.mixins for node in found) else "implemented", found
+        """Return the classes that implement this one or inherit an implementation, and the word for what they do."""
+        types, own = {name}, dict[str, ClassNode]()
+        for node in self.below(self.children(name)):
+            if own.keys() & node.bases or types & set(node.implements):
+                own[node.name] = node
+            else:  # it extends the interface
+                types.add(node.name)
+        return "mixed in" if any(name in node.mixins for node in own.values()) else "implemented", [*own.values()]
 
     def named(self, name: str) -> list[str]:
         """Return the full names that a user's input means: the exact one, else those with this ending in any case.
