@@ -227,6 +227,19 @@ def test_the_name_of_a_function_may_begin_with_its_package(app: App, name: str, 
     assert "is defined in" not in ask(app, f"where is ships.{name} defined")["answer"]
 
 
+@pytest.mark.parametrize("name", ["FumigateCargo", "BannedHolds", "ShipOpen", "DrainPump", "rig.OpenShip"])
+def test_the_definition_of_a_name_whose_parts_are_other_names_is_not_answered(app: App, name: str) -> None:
+    reply = ask(app, f"Where is {name} defined?")
+
+    assert not reply["found"]
+    assert reply["answer"].startswith(f"`{name}` occurs nowhere in this knowledge base.")
+
+
+@pytest.mark.parametrize("name", ["MainStay", "drain_bilge"])
+def test_the_definition_of_a_name_in_another_spelling_may_be_in_a_passage(app: App, name: str) -> None:
+    assert "occurs nowhere" not in ask(app, f"Where is {name} defined?")["answer"]
+
+
 @pytest.mark.parametrize("question", ["how do i test a pump", "how can we test my pump?", "how to test pumps"])
 def test_a_guide_to_testing_comes_before_tests_and_other_guides(app: App, question: str) -> None:
     assert ask(app, question)["citations"][0]["source"] == "docs/trials.md"

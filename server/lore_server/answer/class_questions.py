@@ -112,10 +112,15 @@ def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tupl
     return chosen or found, f"{len(found)} classes are called `{token}`{there}"
 
 
+def asked_definition(question: str) -> str:
+    """Return the name of which a question asks where it is defined; empty for other questions."""
+    is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
+    return next(filter(looks_like_name, NAME.findall(dotted(question))), "") if is_asked else ""
+
+
 def place_fact(question: str, index: Index) -> Fact | None:
     """Return where a function or value that a question names is defined."""
-    is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
-    name = next(filter(looks_like_name, NAME.findall(dotted(question))), "") if is_asked else ""
+    name = asked_definition(question)
     own = sorted(definitions(name, index), key=lambda one: (one.source, one.lines)) if name else []
     # a long definition has several chunks, of which the first may be only its comment
     files = [(source, [one.lines for one in some]) for source, some in groupby(own, key=lambda one: one.source)]

@@ -12,7 +12,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import DefinedPlace, Fact, extended_class, shown_line
+from lore_server.answer.class_questions import DefinedPlace, Fact, asked_definition, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -25,7 +25,7 @@ from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import ABSENT, Reference, asks_only_for, spelled, titles
-from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, nouns
+from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, is_written, nouns
 from lore_server.query.wording import wording
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields, without_gaps
@@ -142,6 +142,8 @@ class PassageAnswers:
         """Return why the index has no answer; None if it may have one."""
         if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
             return Refusal(f"There is no {asked['kind']} `{asked['name']}` in this knowledge base.")
+        if (defined := asked_definition(found.query.text)) and not is_written(defined, self._index):
+            return Refusal(ABSENT.format(defined))
         idle_words = idle(found.query.text, self._index)
         is_open = are_words_counted and found.confidence < UNSURE
         words = [one for one in known if is_open and not one.is_name and one.text not in idle_words]

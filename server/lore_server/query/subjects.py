@@ -128,6 +128,13 @@ def holders(word: str, index: Index) -> list[Chunk]:
     return chunks if len(ids) > most else [chunk for chunk in chunks if has.search(f"{_facts(chunk)} {chunk.text}")]
 
 
+def is_written(name: str, index: Index) -> bool:
+    """Return whether a passage has the last part of a name as one word: `YamlNode` is not `yaml.Node`."""
+    word = "[_-]?".join(map(re.escape, name_parts(last_part(name))))
+    has = re.compile(rf"(?<![^\W_]){word}", re.IGNORECASE)
+    return any(has.search(f"{_facts(chunk)} {chunk.text}") for chunk in holders(last_part(name), index))
+
+
 def _mentions(name: str, chunk: Chunk) -> bool:
     """Return whether a passage has a name as a word of its own; outside of data, a capital letter is enough."""
     has = spelled(name)
