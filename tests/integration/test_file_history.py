@@ -240,13 +240,29 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
 
     begin = "No release note here names `Again.limit`. The earliest commit with `limit` in `src/again.py` [1] is "
     end = "“Limit the attempts (#3)”, for #3. The first tag with this commit is `v1.1.0`."
-    for question in ("which release introduced Again.limit?", "when was Again.limit added?"):
+    for question in (
+        "which release introduced Again.limit?",
+        "when was Again.limit added?",
+        "When was the Again.limit method added to the retries?",
+    ):
         reply = app.call("ask_knowledge_base", {"query": question})
         other = app.call("ask_knowledge_base", {"query": question.replace("limit", "delays")})
         assert reply["answer"].startswith(begin)
         assert reply["answer"].endswith(end)
         assert (reply["mode"], reply["citations"][0]["lines"]) == ("structural", [7, 7])
         assert "earliest commit" not in other["answer"]
+    for question in (
+        "which release removed Again.limit?",
+        "When was limit dropped from Again",
+        "is Again.limit removed?",
+    ):
+        reply = app.call("ask_knowledge_base", {"query": question})
+        assert re.match(
+            "No release note here names `(?:Again.)?limit` as (?:removed|dropped), and it is defined in "
+            r"`src/again.py` \[1\]\.$",
+            reply["answer"],
+        )
+        assert reply["citations"][0]["quote"].startswith("    def limit(self)")
 
 
 @pytest.mark.parametrize(

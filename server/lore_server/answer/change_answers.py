@@ -17,10 +17,11 @@ from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.wording import wording
 from lore_server.replies.paging import place_of, whole_lines
-from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
+from lore_server.replies.records import CitationRecord, FileChangeRecord, NamedTicketRecord
 
 _FORM = wording("changes")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
+_REMOVAL = wording("releases")["removal"]
 SHOWN = 3  # commits
 CITED = 5  # tickets
 
@@ -34,8 +35,10 @@ class ChangeAnswers:
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
-        if (added := asked_event(question)) and not added[1]:
-            return self._first(question, added[0], found)
+        if event := asked_event(question):
+            subject, done = event
+            if not done or _REMOVAL.match(done):
+                return self._present(question, subject, done) if done else self._first(question, subject, found)
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
@@ -52,10 +55,7 @@ class ChangeAnswers:
         (change, tag), note = earliest, first_release(question, self._index)
         if note and not is_before(tag, note[0]):
             return None
-        chunks = self._index.catalogue.of_source(place.source)
-        lines = whole_lines(chunks)
-        defined = DefinedPlace(name, place.source, place.lines or (1, len(lines)))
-        citations = [definition_citation(1, defined, chunks, lines)]
+        citations = [self._definition(name, place)]
         searched = f"No release note here names `{name}`. The"
         if note:
             citations.append(passage_citation(2, note[1], found.today))
@@ -63,6 +63,19 @@ class ChangeAnswers:
         commit = f"earliest commit with `{last_part(name)}` in `{place.source}` [1] is {_sentence(change, {}, '')}."
         tagged = f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
         return {"answer": f"{searched} {commit}{tagged}", "found": True, "mode": STRUCTURAL, "citations": citations}
+
+    def _present(self, question: str, name: str, done: str) -> WrittenAnswer | None:
+        """Return where a name is defined that a question takes for removed, if no release note names it."""
+        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, self._definitions)
+        if place is None or first_release(question, self._index):
+            return None
+        text = f"No release note here names `{name}` as {done}, and it is defined in `{place.source}` [1]."
+        return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [self._definition(name, place)]}
+
+    def _definition(self, name: str, place: ChangedPlace) -> CitationRecord:
+        chunks = self._index.catalogue.of_source(place.source)
+        lines = whole_lines(chunks)
+        return definition_citation(1, DefinedPlace(name, place.source, place.lines or (1, len(lines))), chunks, lines)
 
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
         chunks = self._index.catalogue.of_source(place.source)
