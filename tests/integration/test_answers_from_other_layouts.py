@@ -91,6 +91,21 @@ FILES = {
     "the dependencies of the `spritYard` before its removal.\n\n## 0.8.0\n\n### Added\n\n"
     + "".join(f"- A plank of oak for frame {number}, which the carpenter fits in May.\n" for number in range(20))
     + "\n### Fixed\n\n- The `sternLamp` burns.\n\n## 0.7.0\n\n- The first planks of elm.\n",
+    "hold/BeamPlanner.java": "/** A BeamPlanner plans the beam of a hull: its default beam is that of oak. */\n"
+    "class BeamPlanner {\n"
+    + "".join(
+        f"    /** Returns the beam of plank {n}, with the default beam of the planner. */\n"
+        f"    int beam{n}(int beam) {{\n        return beam * {n} + this.beam / beam;\n    }}\n\n"
+        for n in range(30)
+    )
+    + "    static final int DEFAULT_BEAM = 7;\n\n    int beam = DEFAULT_BEAM;\n}\n",
+    "hold/stow.ts": "type StowOptions = {\n  /** The stowDepth of a cask. */\n  stowDepth?: number\n}\n\n"
+    + "".join(
+        f"/** Checks that the option stowDepth fits cask {n}. */\n"
+        f"export const fits{n} = (options: StowOptions) => options.stowDepth! > {n}\n\n"
+        for n in range(30)
+    )
+    + "/** Stows casks. */\nexport const stow = ({ stowDepth = 12, row }: StowOptions) => stowDepth * row\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -225,6 +240,18 @@ def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str
 def test_the_name_of_a_function_may_begin_with_its_package(app: App, name: str, place: str) -> None:
     assert ask(app, f"where is {name} defined")["answer"] == f"`{name}` is defined in {place} [1]."
     assert "is defined in" not in ask(app, f"where is ships.{name} defined")["answer"]
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the default beam of BeamPlanner?", "DEFAULT_BEAM = 7"),
+        ("what is the default value of the stowDepth option", "stowDepth = 12"),
+        ("which default for stowDepth is used?", "stowDepth = 12"),
+    ],
+)
+def test_the_passage_that_states_a_default_comes_first(app: App, question: str, value: str) -> None:
+    assert value in ask(app, question)["citations"][0]["quote"]
 
 
 @pytest.mark.parametrize("name", ["FumigateCargo", "BannedHolds", "ShipOpen", "DrainPump", "rig.OpenShip"])

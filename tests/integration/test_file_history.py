@@ -254,6 +254,7 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
     for question in (
         "which release removed Again.limit?",
         "When was limit dropped from Again",
+        "which version dropped the Again.limit hook?",
         "is Again.limit removed?",
     ):
         reply = app.call("ask_knowledge_base", {"query": question})

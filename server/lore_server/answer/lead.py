@@ -26,6 +26,7 @@ _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
 _WHOLE = re.compile(r"^(?:[`\"'(*_\[]{0,2}[A-Z`]|(?!wh)[a-z][\w.-]* is an? )[^|]*[.!][`\"')*_\]]{0,2}$")
 _KIND, _IS_SOME, _IS, _DOES, _CALLED = (_FORM[name].pattern for name in ("kind", "is_some", "is", "does", "called"))
 _CODE = re.compile(r"```|^\.\. (?:code|sourcecode)\S*::|^(?!\.\. ).*::\n\s*\n[ \t]", re.MULTILINE)
+_LITERAL = r"""\s*(?::[^=\n]{1,40})?=\s*(?:["'`\[{\d-]|true\b|false\b|nil\b|null\b|none\b)"""  # that is assigned
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)  # `# name` in it is a comment
 _LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])|(?<![^\s(*])\{[\w:.+-]+\}(`)[~!]?(?=\w)")  # or a role
 _RST_BLOCK = re.compile(r"^(?:[ \t:|]|\.\. |#\. ).*", re.MULTILINE)  # of a directive, field, line block or list
@@ -110,6 +111,18 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
 
     best = max(chunks(), key=rank, default=None)
     return [best] if best is not None and any(rank(best)) else []
+
+
+def valued(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
+    """Return the first of these chunks that states the default for which a question asks."""
+    asked = _FORM["asks_default"].search(question)
+    if asked is None:
+        return []
+    name = asked["subject"].rstrip(".-")
+    states = rf"\bdefault_?{re.escape(name)}{_LITERAL}"  # an ordinary word may have other values too
+    if looks_like_name(name):
+        states = rf"{states}|{spelled(name).pattern}(?:{_LITERAL}|[^\n]{{0,120}}\bdefaults?\b)"
+    return [one for one in chunks() if re.search(states, one.text, re.IGNORECASE)][:1]
 
 
 def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:

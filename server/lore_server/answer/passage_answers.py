@@ -3,6 +3,7 @@
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
@@ -14,7 +15,7 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import DefinedPlace, Fact, asked_definition, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
+from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps, valued
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, latest_release, notes_of, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
@@ -107,7 +108,8 @@ class PassageAnswers:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             notes = self._parts([one for one in named if one.kind == "release"], room)
             first = [fact[1]] if fact else [passage.chunk for passage in notes[:1]]
-            first = first or defining(question, lambda: self._likely(found))
+            likely = partial(self._likely, found)
+            first = first or valued(question, likely) or defining(question, likely)
             first = first or list(_headed(found))[:1] or steps(question, near, share)
             passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)

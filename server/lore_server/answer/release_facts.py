@@ -13,6 +13,7 @@ from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.tokenizer import phrase_words
 from lore_server.answer.manifest_facts import is_project
+from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import BEFORE_VERSION, is_version, spelled, titled_lines, titles
 from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
@@ -32,6 +33,8 @@ def asked_event(question: str) -> tuple[str, str] | None:
     if asked is None:
         return None
     subject = _FORM["around"].sub("", asked["subject"])
+    name, _, kind = subject.partition(" ")
+    subject = name if looks_like_name(name) and _FORM["of_code"].fullmatch(kind) else subject
     done = UNSUPPORTED if str(asked["done"]).endswith("supported") else (asked["done"] or "").casefold()
     return subject, "" if _FORM["new"].match(done) else done
 
