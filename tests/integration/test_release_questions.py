@@ -63,6 +63,18 @@ def test_a_release_states_the_event_that_a_question_asks_for(app: App, question:
     assert ask(app, question)["answer"].startswith(f"The earliest release note here that names {what} [1].")
 
 
+@pytest.mark.parametrize("question", ["What changed in Fleet Manager 1.4.0?", "what's new in the Manager v1.4.0"])
+def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str) -> None:
+    assert ask(app, question)["answer"].startswith("`CHANGELOG.md` has the notes of 1.4.0 [1].")
+    missing = ask(app, question.replace("1.4.0", "7.7.0"))
+
+    assert (missing["found"], missing["answer"].partition(" in")[0]) == (False, "There is no note of release 7.7.0")
+
+
+def test_the_version_of_something_else_is_no_release(app: App) -> None:
+    assert "There is no note" not in ask(app, "What changed for the rudder in Hull 3.7?")["answer"]
+
+
 def test_what_is_below_another_title_was_not_removed(app: App) -> None:
     assert ask(app, "which release removed the capstan")["answer"].startswith(
         "No release note here names `capstan` as removed"

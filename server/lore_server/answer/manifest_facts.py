@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from lore_etl.index import Index
 from lore_server.answer.class_questions import DefinedPlace, Fact
+from lore_server.query.reference import is_project
 from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
@@ -23,14 +24,6 @@ _LINES = {
     "purpose": (_ALL, r"""\s*((?:\w+\.)?["']?description["']?\s*[:=].*|<Description>.*)"""),
 }
 """The manifests of each language, and their lines with its version; those of all languages, about the project."""
-
-
-def is_project(name: str, index: Index) -> bool:
-    """Return whether a name is that of the project: of its folder, or the last word of the title of a README."""
-    readmes = (path for path in index.catalogue.paths() if path.casefold().startswith("readme"))
-    titles = [index.root.name, *(index.catalogue.of_source(path)[0].title for path in readmes)]
-    ends = (re.split(r"[^\w\s.-]", title)[0].casefold().split()[-1:] for title in titles)
-    return name.casefold() in ("it", "this", "project") or [name.casefold()] in ends
 
 
 def manifest_fact(question: str, index: Index) -> Fact | None:

@@ -12,9 +12,8 @@ from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.tokenizer import phrase_words
-from lore_server.answer.manifest_facts import is_project
 from lore_server.query.parse import looks_like_name
-from lore_server.query.reference import BEFORE_VERSION, is_version, spelled, titled_lines, titles
+from lore_server.query.reference import BEFORE_VERSION, is_project, is_version, spelled, titled_lines, titles
 from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 
 from lore_etl.chunking.section import CLASS_KINDS
@@ -309,7 +310,8 @@ class QueryService:
 
     def _named(self, query: Query) -> list[reference.Reference]:
         catalogue, found = self._index.catalogue, list[reference.Reference]()
-        for one in reference.references(query, catalogue.paths, lambda path: catalogue.of_source(path)[0].text):
+        is_own = partial(reference.is_project, index=self._index)
+        for one in reference.references(query, catalogue.paths, lambda path: catalogue.of_source(path)[0].text, is_own):
             passages = list(self._openings(one.sources).values())
             if not one.sources and one.kind != "file":
                 ids = self._index.keywords.holding(phrase_words(one.name))  # those of `1.2` are also in `v1.2`

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lore_etl.core.headings import without_markup
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.keywords import KeywordStore
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts, phrase_words
@@ -93,6 +94,14 @@ def tickets(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(number.lstrip("0") or "0" for number in _TICKET.findall(text)))
 
 
+def is_project(name: str, index: Index) -> bool:
+    """Return whether a name is that of the project: of its folder, or the last word of the title of a README."""
+    readmes = (path for path in index.catalogue.paths() if path.casefold().startswith("readme"))
+    known = [index.root.name, *(index.catalogue.of_source(path)[0].title for path in readmes)]
+    ends = (re.split(r"[^\w\s.-]", title)[0].casefold().split()[-1:] for title in known)
+    return name.casefold() in ("it", "this", "project") or [name.casefold()] in ends
+
+
 def is_version(asked: str, have: str) -> bool:
     """Return whether a version equals the queried one or belongs to its series: 11.20.0 and 11.20.3 for 11.20."""
     return have == asked or have.startswith(f"{asked}.") or asked == f"{have}.0"
@@ -104,8 +113,16 @@ def written_paths(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if "/" in path))
 
 
-def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] = lambda _: "") -> list[Reference]:
-    """Return what the query names; `paths_of` has the files of a type, or all for None, `opening_of` how one begins."""
+def references(
+    query: Query,
+    paths_of: Paths,
+    opening_of: Callable[[str], str] = lambda _: "",
+    is_own: Callable[[str], bool] = lambda _: False,
+) -> list[Reference]:
+    """Return what the query names; `paths_of` has the files of a type, or all for None, `opening_of` how one begins.
+
+    `is_own` is true of the project's name, which may be before a version: the version of something else is no release.
+    """
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []
@@ -120,7 +137,8 @@ def references(query: Query, paths_of: Paths, opening_of: Callable[[str], str] =
         own = tuple(path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number)
         found.append(Reference("ticket", f"#{number}", own))
     found += _numbered(query, paths_of, opening_of)
-    changed_in = [version.casefold().rstrip(".") for version in _CHANGED_IN.findall(query.text)]
+    versions = [version for name, version in _CHANGED_IN.findall(query.text) if not name or is_own(name)]
+    changed_in = [version.casefold().rstrip(".") for version in versions]
     for version in dict.fromkeys((*query.releases, *changed_in)):
         own = tuple(path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version))
         found.append(Reference("release", version, own))
