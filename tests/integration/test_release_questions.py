@@ -18,6 +18,7 @@ FILES = {
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
     "## 1.3.0\n\n- Fix a crash of Hull 3.7.\n- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
+    "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
     "- `bilge`: removed its smell.\n- Name the `tackle.block`, and drop the block of ice.\n- Weigh `cargo.key`.\n"
     + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20)),
     "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
@@ -86,11 +87,16 @@ def test_the_successor_of_what_is_gone_is_not_gone(app: App, question: str) -> N
     assert "release note" not in ask(app, question)["answer"]
 
 
-@pytest.mark.parametrize("name", ["tillerArm", "bilge", "tackle.block"])
+@pytest.mark.parametrize("name", ["tillerArm", "bilge", "tackle.block", "Galley", "Pump"])
 def test_what_something_else_was_removed_from_was_not_removed(app: App, name: str) -> None:
     expected = f"No release note here names `{name}` as removed; the latest that names it is that of 1.0.0 [1]."
 
     assert ask(app, f"which release removed {name}")["answer"].startswith(expected)
+
+
+def test_what_a_deprecated_member_belongs_to_is_not_deprecated(app: App) -> None:
+    assert "`Rigging` as deprecated; the latest" in ask(app, "which release deprecated Rigging")["answer"]
+    assert "`Rigging#splice` as deprecated is" in ask(app, "which release deprecated Rigging#splice")["answer"]
 
 
 def test_a_name_keeps_its_last_part(app: App) -> None:

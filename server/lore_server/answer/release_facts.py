@@ -23,6 +23,7 @@ UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
 Event = tuple[re.Pattern[str], re.Pattern[str]]
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
+_NO_MEMBER = r"(?!(?:\.|::|#|->)\w)"
 _VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
 
@@ -103,7 +104,7 @@ def _event(verb: str, name: str) -> Event:
     stem = f"(?:{removal.pattern})" if removal.match(verb) else other[0] if other else verb
     states = rf"\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"  # `before removal` states no removal, but a title `Removals` does
     if _FORM["gone"].match(verb):  # what something is removed from, or within, is not removed
-        states = rf"{states}{_FORM['object'].pattern}{name}(?!\.\w)|{name}(?!\.\w)[^;:]{{0,200}}?\b{stem}p?ed\b"
+        states = rf"{states}{_FORM['object'].pattern}{name}{_NO_MEMBER}|{name}{_NO_MEMBER}[^;:]{{0,200}}?\b{stem}p?ed\b"
     states = _FORM["unsupported"].pattern if verb == UNSUPPORTED else states
     return re.compile(states, re.IGNORECASE), re.compile(rf"\b{stem}", re.IGNORECASE)
 
