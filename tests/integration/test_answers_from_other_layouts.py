@@ -48,6 +48,7 @@ FILES = {
     "lines/CHANGELOG": "=== main\n\n* Add the hawser_splice plugin\n\n=== 8.2.0 (2026-01-02)\n\n"
     "* Remove the old_knot\n\n=== 8.1.0 (2025-11-02)\n\n* Add the short_splice plugin\n",
     "doc/release_notes/6.0.0.txt": "= New Features\n\n* A bilge_alarm has been added.\n",
+    "docs/oakum.md": "# Oakum\n\nConsider a reasonable `oakumGrade` option, perhaps 100 to 1000, for a wet hull.\n",
     "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
     "^^^^^^^^^^^^\n\n.. note::\n   A spring line is a picture here.\n\nA *spring line* is a rope that keeps a "
     "ship from moving along\nthe quay, see :ref:`ropes <ropes>`. It is made of ``nylon`` or "
@@ -252,6 +253,10 @@ def test_the_name_of_a_function_may_begin_with_its_package(app: App, name: str, 
 )
 def test_the_passage_that_states_a_default_comes_first(app: App, question: str, value: str) -> None:
     assert value in ask(app, question)["citations"][0]["quote"]
+
+
+def test_a_sentence_without_a_default_does_not_answer_what_it_is(app: App) -> None:
+    assert "oakumGrade" not in ask(app, "What is the default of the oakumGrade option?")["answer"]
 
 
 @pytest.mark.parametrize("name", ["FumigateCargo", "BannedHolds", "ShipOpen", "DrainPump", "rig.OpenShip"])

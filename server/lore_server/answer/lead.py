@@ -53,6 +53,7 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
 def _fitting(question: str) -> Callable[[str], bool]:
     """Return whether a sentence can answer this type of question: a number, a reason, steps, a place, a definition."""
     answering = {"asks_quantity": "number", "why": "reason", "how": "steps", "where": "place", "compares": "contrast"}
+    answering |= {"asks_default": "default"}
     forms = [_FORM[form] for asks, form in answering.items() if _FORM[asks].search(question)]
     names = [word for word in re.findall(r"[\w$.]*[\w$]", question) if looks_like_name(word)]
     versions = {one or other for one, other in _FORM["version"].findall(question)}
