@@ -19,9 +19,8 @@ from lore_server.query.wording import wording
 from lore_server.replies.paging import place_of, whole_lines
 from lore_server.replies.records import CitationRecord, FileChangeRecord, NamedTicketRecord
 
-_FORM = wording("changes")
+_FORM, _RELEASE_FORM = wording("changes"), wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
-_REMOVAL = wording("releases")["removal"]
 SHOWN = 3  # commits
 CITED = 5  # tickets
 
@@ -37,8 +36,9 @@ class ChangeAnswers:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
         if event := asked_event(question):
             subject, done = event
-            if not done or _REMOVAL.match(done):
-                return self._present(question, subject, done) if done else self._first(question, subject, found)
+            defined = defined_place(subject, self._index)
+            if defined and (not done or _RELEASE_FORM["removal"].match(done)):
+                return self._present(question, defined, done) if done else self._first(question, defined, found)
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
@@ -46,36 +46,35 @@ class ChangeAnswers:
             place = changed_place(question, self._index)
         return self._written(place, found) if place else None
 
-    def _first(self, question: str, name: str, found: SearchOutcome) -> WrittenAnswer | None:
+    def _first(self, question: str, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note is as early."""
-        place = defined_place(name, self._index)
-        earliest = self._history.first_with(place.source, last_part(name)) if place else None
-        if place is None or earliest is None:
+        name = last_part(place.name)
+        if (earliest := self._history.first_with(place.source, name)) is None:
             return None
         (change, tag), note = earliest, first_release(question, self._index)
         if note and not is_before(tag, note[0]):
             return None
-        citations = [self._definition(name, place)]
-        searched = f"No release note here names `{name}`. The"
+        citations = [self._definition(place)]
+        searched = f"No release note here names `{place.name}`. The"
         if note:
             citations.append(passage_citation(2, note[1], found.today))
             searched = f"{note[0]} [2], but the"
-        commit = f"earliest commit with `{last_part(name)}` in `{place.source}` [1] is {_sentence(change, {}, '')}."
+        commit = f"earliest commit with `{name}` in `{place.source}` [1] is {_sentence(change, {}, '')}."
         tagged = f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
         return {"answer": f"{searched} {commit}{tagged}", "found": True, "mode": STRUCTURAL, "citations": citations}
 
-    def _present(self, question: str, name: str, done: str) -> WrittenAnswer | None:
+    def _present(self, question: str, place: ChangedPlace, done: str) -> WrittenAnswer | None:
         """Return where a name is defined that a question takes for removed, if no release note names it."""
-        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, self._definitions)
-        if place is None or first_release(question, self._index):
+        if first_release(question, self._index):
             return None
-        text = f"No release note here names `{name}` as {done}, and it is defined in `{place.source}` [1]."
-        return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [self._definition(name, place)]}
+        text = f"No release note here names `{place.name}` as {done}, and it is defined in `{place.source}` [1]."
+        return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [self._definition(place)]}
 
-    def _definition(self, name: str, place: ChangedPlace) -> CitationRecord:
+    def _definition(self, place: ChangedPlace) -> CitationRecord:
         chunks = self._index.catalogue.of_source(place.source)
         lines = whole_lines(chunks)
-        return definition_citation(1, DefinedPlace(name, place.source, place.lines or (1, len(lines))), chunks, lines)
+        defined = DefinedPlace(place.name, place.source, place.lines or (1, len(lines)))
+        return definition_citation(1, defined, chunks, lines)
 
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
         chunks = self._index.catalogue.of_source(place.source)
@@ -88,7 +87,7 @@ class ChangeAnswers:
             return refused(reason, chunks[:1], found) if place.name == place.source else None
         citations = [passage_citation(1, chunks[0], found.today)]
         if place.lines:
-            citations = [definition_citation(1, DefinedPlace(place.name, place.source, place.lines), chunks, lines)]
+            citations = [self._definition(place)]
         is_ticket = chunks[0].type == KnowledgeType.TICKET
         numbers = {place.source: 1} if is_ticket else {}
         named = [ticket for change in changes[:SHOWN] for ticket in change["tickets"]]

@@ -114,7 +114,7 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     return [best] if best is not None and any(rank(best)) else []
 
 
-def valued(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
+def valued(question: str, chunks: Iterable[Chunk]) -> list[Chunk]:
     """Return the first of these chunks that states the default for which a question asks."""
     asked = _FORM["asks_default"].search(question)
     if asked is None:
@@ -123,7 +123,7 @@ def valued(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
     states = rf"\bdefault_?{re.escape(name)}{_LITERAL}"  # an ordinary word may have other values too
     if looks_like_name(name):
         states = rf"{states}|{spelled(name).pattern}(?:{_LITERAL}|[^\n]{{0,120}}\bdefaults?\b)"
-    return [one for one in chunks() if re.search(states, one.text, re.IGNORECASE)][:1]
+    return [one for one in chunks if re.search(states, one.text, re.IGNORECASE)][:1]
 
 
 def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:

@@ -3,7 +3,6 @@
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
@@ -108,8 +107,7 @@ class PassageAnswers:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             notes = self._parts([one for one in named if one.kind == "release"], room)
             first = [fact[1]] if fact else [passage.chunk for passage in notes[:1]]
-            likely = partial(self._likely, found)
-            first = first or valued(question, likely) or defining(question, likely)
+            first = first or valued(question, self._likely(found)) or defining(question, lambda: self._likely(found))
             first = first or list(_headed(found))[:1] or steps(question, near, share)
             passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
@@ -144,7 +142,7 @@ class PassageAnswers:
         """Return why the index has no answer; None if it may have one."""
         if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
             return Refusal(f"There is no {asked['kind']} `{asked['name']}` in this knowledge base.")
-        if (defined := asked_definition(found.query.text)) and not is_written(defined, self._index):
+        if (defined := asked_definition(found.query.text)) and not is_written(last_part(defined), self._index):
             return Refusal(ABSENT.format(defined))
         idle_words = idle(found.query.text, self._index)
         is_open = are_words_counted and found.confidence < UNSURE

@@ -117,12 +117,9 @@ def references(
     query: Query,
     paths_of: Paths,
     opening_of: Callable[[str], str] = lambda _: "",
-    is_own: Callable[[str], bool] = lambda _: False,
+    is_own: Callable[[str], bool] = lambda _: False,  # the name of the project, which may be before a version
 ) -> list[Reference]:
-    """Return what the query names; `paths_of` has the files of a type, or all for None, `opening_of` how one begins.
-
-    `is_own` is true of the project's name, which may be before a version: the version of something else is no release.
-    """
+    """Return what the query names; `paths_of` has the files of a type, or all for None, `opening_of` how one begins."""
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []

@@ -129,10 +129,9 @@ def holders(word: str, index: Index) -> list[Chunk]:
 
 
 def is_written(name: str, index: Index) -> bool:
-    """Return whether a passage has the last part of a name as one word: `YamlNode` is not `yaml.Node`."""
-    word = "[_-]?".join(map(re.escape, name_parts(last_part(name))))
-    has = re.compile(rf"(?<![^\W_]){word}", re.IGNORECASE)
-    return any(has.search(f"{_facts(chunk)} {chunk.text}") for chunk in holders(last_part(name), index))
+    """Return whether a passage has a name as one word: `YamlNode` is not `yaml.Node`."""
+    has = re.compile(rf"(?<![^\W_]){'[_-]?'.join(map(re.escape, name_parts(name)))}", re.IGNORECASE)
+    return any(has.search(f"{_facts(chunk)} {chunk.text}") for chunk in holders(name, index))
 
 
 def _mentions(name: str, chunk: Chunk) -> bool:
