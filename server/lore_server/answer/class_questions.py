@@ -209,9 +209,9 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
     found = {full: users for name in names for full, users in users_of(name).items() if users}
     texts, places = list[str](), list[DefinedPlace]()
     for full, users in found.items():
-        marks = ", ".join(f"{user.path} [{len(places) + n}]" for n, user in enumerate(users[:SHOWN_USERS], start=1))
-        more = f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
-        texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
+        marks = [f"{user.path} [{number}]" for number, user in enumerate(users, start=len(places) + 1)]
+        count = counted(len(users), "file")
+        texts.append(f"`{full}` is used by at least {count}: {some_of(marks, SHOWN_USERS)}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line,) * 2, True) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
     below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
@@ -291,9 +291,7 @@ def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
 
 
 def _listed(places: Sequence[DefinedPlace]) -> str:
-    names = ", ".join(f"`{one.name}` [{number}]" for number, one in enumerate(places[:MAX_NAMED], start=1))
-    left = len(places) - MAX_NAMED
-    return f"{names} and {left} more" if left > 0 else names
+    return some_of([f"`{one.name}` [{number}]" for number, one in enumerate(places, start=1)], MAX_NAMED)
 
 
 def _names(names: Iterable[str]) -> str:
