@@ -23,7 +23,7 @@ app = app_fixture(FILES)
 @pytest.mark.parametrize(
     ("question", "begin"),
     [
-        ("is ADR 3 accepted", "`docs/decisions/0003-own-ropes.md`: Twist our own ropes [1]."),
+        ("what did ADR 3 decide about ropes", "`docs/decisions/0003-own-ropes.md`: Twist our own ropes [1]."),
         ("what is ADR-0000 about", "`docs/decisions/0000-write-decisions-down.md`: Write decisions down [1]."),
         ("when was RFC 1054 started", "`text/1054-sails.md`: Summary [1]."),
         ("what did rfc 453 decide about knots", "`text/0453-knots.md`: Summary [1]."),

@@ -304,7 +304,7 @@ def test_what_implements_an_interface_is_also_what_inherits_its_implementation()
     fact = ask("Which classes implement Gauge?", tree)
 
     assert fact is not None
-    assert fact.text == "`Gauge` is implemented by at least 2 types: `Sonar` {1}, `NightSonar` {2}."
+    assert fact.text == "`Gauge` is implemented by at least 2 types: `Sonar` [1], `NightSonar` [2]."
 
 
 @pytest.mark.parametrize("name", ["paint.Coat", "Coat", "coat.Coat"])

@@ -265,6 +265,51 @@ def test_a_ticket_has_the_state_from_its_front_matter(front: str, state: str | N
     assert read("docs/a.md", text).state is None
 
 
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("---\nstatus: on hold\n---\n# A\n", "on hold"),
+        ('---\nstatus: "superseded by [ADR-0012](0012-b.md)"\n---\n# A\n', "superseded by adr-0012"),
+        ("# A\n\nStatus: accepted, 2024-02-03; see [b](b.md)\n", "accepted"),
+        ("# A\n\nStatus: Accepted. It decides [b](b.md) again.\n", "accepted"),
+        ("# A\n\n* Status: accepted <!-- optional -->\n* Date: 2024-02-03\n", "accepted"),
+        ("# A\n\n- **Status**: Accepted\n", "accepted"),
+        ("# A\n\n**Status:** Superceded entirely by [0072-b](0072-b.md)\n", "superceded entirely by 0072-b"),
+        ("# A\n\n**Status**: [Development][d]\n", "development"),
+        ("# A\n\n## Status: _Proposed_\n\n## Context\n", "proposed"),
+        ("# A\n\n## Status\n\n<!-- Proposed?\nAccepted? -->\n\nAccepted\n\n## Context\n", "accepted"),
+        ("# A\n\n## Status\n\n- 🟢 Accepted - 2024\n", "accepted"),
+        ("# A\n\n## Status\n\nAccepted\n\nSuperceded by [10. AsciiDoc](b.md)\n", "superceded by 10. asciidoc"),
+        ("# A\n\n## Status\n\n" + "x" * 99, "x" * 39 + "…"),
+        ("# A\n\nStatus: Reviewed by those who sail and those who wait\n", "reviewed by those who sail and those…"),
+        ("# A\n\n## Status\n\nSuperseded by #12\n", "superseded by #12"),
+        ("# A\n\nStatus: accepted\n\n## Status\n\nThe server is up.\n", "accepted"),
+        ("# A\n\nThe status is good. Status: accepted\n", None),
+        ("# A\n\n```yaml\nstatus: on hold\n```\n", None),
+        ("# A\n\n## Status\n\n```\non hold\n```\n", None),
+        ("# A\n\n~~~\nstatus: on hold\n", None),
+        ("# A\n\n## Status\n\n## Context\n\nAccepted\n", None),
+        ("# A\n\n## Context\n\nThe server answers\n\nStatus: rejected\n", None),
+        ("# A\n\n## Status codes\n\nAccepted\n", None),
+        ("# A\n\n## Status\n\nWhat is the status, such as proposed, accepted, rejected?\n", None),
+        ("# A\n\n* Status: [proposed | rejected | superseded by [ADR-5](b.md)]\n", None),
+        ("# A\n\n## Status\n\n- Proposed on 2024-02-03\n- Accepted on 2024-02-04\n", None),
+        ("# A\n\n## Status\n\n- [ ] Proposed\n", None),
+        ("# A\n\n* Status: {proposed, rejected}\n", None),
+        ("# A\n\nStatus: 2024-02-03\n", None),
+        ("# A\n\nStatus:\n\nAccepted\n", None),
+        ("---\n# status: accepted\ntitle: A\n---\n", None),
+        ("---\nstatus: [accepted]\n---\n", None),
+    ],
+)
+@pytest.mark.parametrize("path", ["docs/adr/0001-a.md", "PRPs/0001-a.md"])
+def test_a_decision_or_specification_has_only_the_state_that_it_declares(
+    path: str, text: str, state: str | None
+) -> None:
+    assert read(path, text).state == state
+    assert read("docs/a.md", text).state is None
+
+
 def test_titles_are_the_text_that_readers_look_for() -> None:
     titles = [
         read("issues/issue-7.md", "# Crash ##\n").title,

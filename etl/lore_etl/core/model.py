@@ -90,8 +90,8 @@ class Chunk:
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`; `columns` is the half-open
     character range of a part of a line longer than the model's input. `valid_until` is a day (ISO 8601),
-    `superseded_by` the source of the later document, `state` that of a ticket (`open`, `closed`), `library` the
-    documented library with its version, and `details` has searched values of the front matter that are not tags.
+    `superseded_by` the source of the later document, `state` what a ticket or decision declares (`open`, `on hold`),
+    `library` the documented library with its version, `details` searched values of the front matter besides its tags.
     """
 
     chain: tuple[Ancestor, ...] = ()

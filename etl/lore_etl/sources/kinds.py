@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_patterns, plain_patterns
 from lore_etl.config.project import CONFIG_NAME
@@ -20,10 +20,10 @@ from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
 from lore_etl.files.indexed import ADDED, KNOWLEDGE, MEMORIES, PULLED
 from lore_etl.sources.source import BARE_GUIDES, Kind, Source, SourceContext, syntax_of
+from lore_etl.sources.states import decision_state, ticket_state
 
 USUAL = "..."  # the pattern of a configured source that stands for the usual ones
-LONGEST_STATE = 40  # characters
-LONGEST_LIBRARY = 100
+LONGEST_LIBRARY = 100  # characters
 DATA = "text that reads like data or a log"
 _SAMPLE = 400  # lines
 _PROSE_SHARE = 0.25
@@ -72,12 +72,20 @@ class Tickets(Source):
 
     def document(self, path: str, text: str) -> Document:
         found = super().document(path, text)
-        return replace(found, state=_state(found.front.values))
+        return replace(found, state=ticket_state(found.front.values))
 
     def title(self, path: str, text: str, syntax: str) -> str:
         heading = super().title(path, text, syntax)
         stem = PurePosixPath(path).stem
         return heading if heading == stem else f"{stem}: {heading}"
+
+
+class Decisions(Source):
+    """Decision records and specifications."""
+
+    def document(self, path: str, text: str) -> Document:
+        found = super().document(path, text)
+        return replace(found, state=decision_state(text, found.front.values)) if found.syntax == "markdown" else found
 
 
 class Releases(Source):
@@ -171,14 +179,6 @@ def _plain(value: object) -> str:
     return storable(one_line(str(value))) if isinstance(value, str) or is_number else ""
 
 
-def _state(front: Mapping[str, Any]) -> str | None:
-    value = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
-    state = storable(value).strip().casefold()[:LONGEST_STATE]
-    if front.get("mergedAt") or front.get("merged") is True:
-        return "merged"
-    return state or ("closed" if front.get("closedAt") else None)
-
-
 def _entries(text: str | None) -> list[JSON]:
     try:
         rows = json.loads(text or "")["data"]
@@ -197,8 +197,8 @@ class Examples(Source):
 
 
 _SOURCES: dict[str, type[Source]] = {
-    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "libraries": Libraries, "releases": Releases,
-    "tickets": Tickets, "written": AgentFiles,
+    "adrs": Decisions, "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "libraries": Libraries,
+    "prps": Decisions, "releases": Releases, "tickets": Tickets, "written": AgentFiles,
 }  # fmt: skip
 """The kinds whose files are claimed or read in a way of their own."""
 

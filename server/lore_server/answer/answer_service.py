@@ -13,6 +13,7 @@ from lore_etl.relations.packages import DECLARATIONS
 from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
+from lore_server.answer.decision_states import state_fact
 from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.manifest_facts import manifest_fact
 from lore_server.answer.pack import SHOWN, Passage, pack
@@ -75,6 +76,7 @@ class AnswerService:
                 fact = place_fact(question, self._index) or fact  # a function may be declared as a class
             looked_up = (place_fact, calls_fact, manifest_fact)
             fact = fact or next(filter(None, (look_up(question, self._index) for look_up in looked_up)), None)
+            fact = fact or state_fact(question, found.named, self._index)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if answer is None and found.named and not any(one.passages for one in found.named):
             answer = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote

@@ -274,7 +274,8 @@ def definition_citation(
     """Return the citation of the line that defines or uses a name, in a file given by its chunks and lines."""
     line = shown_line(place, lines)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
-    return _citation(number, holder, place.name, (line, line), lines[line - 1][:MAX_QUOTE])
+    citation = _citation(number, holder, place.name, (line, line), lines[line - 1][:MAX_QUOTE])
+    return with_fields(citation, state=holder.state)
 
 
 def _citation(number: int, chunk: Chunk, heading: str, lines: tuple[int, int], quote: str) -> CitationRecord:
