@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -17,3 +19,15 @@ def refused(error: type[LoreError], match: str | None = None, *, message: str = 
         yield
     assert message in caught.value.message
     assert hint in caught.value.hint
+
+
+def assert_each_fails(error: type[Exception], *acts: Callable[[], object], match: str = "") -> None:
+    """Expect each action to fail with this error; name the source of one that does not."""
+    for act in acts:
+        source = inspect.getsource(act).strip()
+        try:
+            act()
+        except error as failure:
+            assert re.search(match, str(failure)), f"{source}: {failure}"
+        else:
+            pytest.fail(f"did not fail with {error.__name__}: {source}")

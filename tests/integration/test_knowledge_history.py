@@ -17,7 +17,7 @@ from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
-from tests.harness.refusals import refused
+from tests.harness.refusals import assert_each_fails, refused
 
 
 def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
@@ -27,18 +27,10 @@ def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
 @pytest.mark.parametrize(
     "title",
     [
-        "; rm -rf ~ & | `id` $(id) $HOME",
-        "-m",
-        "--amend",
-        "'\"\\",
-        "#hash",
-        "{}",
-        "{0!r}",
-        "%H%x00",
-        "日本 é",
+        "; rm -rf ~ & | `id` $(id) $HOME", "-m", "--amend", "'\"\\", "#hash", "{}", "{0!r}", "%H%x00", "日本 é",
         "<a> \x7f",
     ],
-)
+)  # fmt: skip
 def test_any_text_survives_in_a_commit_message(store: KnowledgeStore, title: str) -> None:
     create(store)
 
@@ -107,20 +99,12 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: str) -> None:
-    reads: list[Callable[[], object]] = [
-        lambda: store.show(name), lambda: store.history.diff(None, None), lambda: store.at(name),
-    ]  # fmt: skip
-    for read in reads:
-        with pytest.raises(CommitNotFound):
-            read()
+    diff = store.history.diff
+    assert_each_fails(CommitNotFound, lambda: store.show(name), lambda: diff(None, None), lambda: store.at(name))
     create(store)
-    for act in (
-        lambda: store.show(name),
-        lambda: store.revert(name, AGENT),
-        lambda: store.history.diff(None, name),
-    ):
-        with pytest.raises(CommitNotFound):
-            act()
+    assert_each_fails(
+        CommitNotFound, lambda: store.show(name), lambda: store.revert(name, AGENT), lambda: diff(None, name)
+    )
 
 
 def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: KnowledgeStore) -> None:
@@ -191,9 +175,17 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
     assert_sound(store.home)
 
 
-def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: KnowledgeStore) -> None:
-    written = create(store)
-    path = store.home / written["filepath"]
+NEXT_STEPS: dict[str, tuple[Callable[[KnowledgeStore], object], list[str]]] = {
+    "opening": (lambda store: store.open(), []),
+    "the next write": (lambda store: store.write_main(PROJECT, "x", AGENT), ["Updated main.md"]),
+}
+
+
+@pytest.mark.parametrize(("step", "more"), NEXT_STEPS.values(), ids=NEXT_STEPS)
+def test_a_killed_write_is_committed_and_its_temporary_files_are_removed(
+    store: KnowledgeStore, step: Callable[[KnowledgeStore], object], more: list[str]
+) -> None:
+    path = store.home / create(store)["filepath"]
     path.write_text("half way", encoding="utf-8")
     for place in (store.home, store.home / "projects", path.parent.parent, path.parent):
         (place / ".lore-123-4.tmp").write_text("x", encoding="utf-8")
@@ -202,9 +194,10 @@ def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: Kn
     (git_folder / "index.lock").touch()
     (git_folder / "refs" / "heads" / "main.lock").touch()
 
-    assert not KnowledgeStore(store.home).open()
+    assert not step(KnowledgeStore(store.home)) or more
 
-    assert messages(store.home)[-1] == f"{INTERRUPTED}Update knowledge"
+    done = [f"Update knowledge for {PROJECT}: {text}" for text in more]
+    assert messages(store.home)[1:] == [f"{INTERRUPTED}Update knowledge", *done]
     assert_sound(store.home)
 
 
@@ -224,18 +217,6 @@ def test_a_log_that_was_committed_by_hand_leaves_the_history_at_the_next_start(s
     assert_sound(store.home)
 
 
-def test_the_next_write_completes_a_killed_write(store: KnowledgeStore) -> None:
-    path = store.home / create(store)["filepath"]
-    path.write_text("half way", encoding="utf-8")
-    (store.home / ".git" / "lore.lock").write_text("killed", encoding="utf-8")
-    (store.home / ".git" / "index.lock").touch()
-
-    store.write_main(PROJECT, "x", AGENT)
-
-    assert messages(store.home)[-2:] == [f"{INTERRUPTED}killed", f"Update knowledge for {PROJECT}: Updated main.md"]
-    assert_sound(store.home)
-
-
 def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(store: KnowledgeStore) -> None:
     create(store)
     lock = store.home / ".git" / "index.lock"
@@ -251,7 +232,7 @@ def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(stor
 
 
 @pytest.mark.requirement("KB-065", "KB-066")
-def test_the_users_git_configuration_hooks_and_environment_are_ignored(
+def test_the_users_configuration_hooks_and_environment_of_git_are_ignored(
     store: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hooks = tmp_path / "hooks"
@@ -259,11 +240,9 @@ def test_the_users_git_configuration_hooks_and_environment_are_ignored(
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
         (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\nexit 1\n", encoding="utf-8")
         (hooks / name).chmod(0o755)
-    config = tmp_path / "config"
-    config.write_text(
-        f"[core]\nhooksPath={hooks}\nautocrlf=true\n[commit]\ngpgSign=true\n[user]\nname=Me\n", encoding="utf-8"
-    )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    config = f"[core]\nhooksPath={hooks}\nautocrlf=true\n[commit]\ngpgSign=true\n[user]\nname=Me\n"
+    (tmp_path / "config").write_text(config, encoding="utf-8")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
@@ -292,9 +271,7 @@ def test_git_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore
 
 
 @pytest.mark.requirement("KB-054")
-def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
-    store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_reading_works_but_no_write_does(store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
     create(store)
     monkeypatch.setenv("PATH", "")
 
@@ -337,38 +314,28 @@ def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> No
     assert store.reader.document(PROJECT, "by hand.md").document.text == "x"
 
 
-def write_after_a_killed_init(home: Path, left: dict[str, str]) -> None:
-    """Write to a folder in which `git init` was killed and left these files."""
+HEAD = "ref: refs/heads/main\n"
+KILLED_INITS = {
+    "HEAD.lock": {"HEAD.lock": ""},
+    "HEAD": {"HEAD": HEAD},
+    "config.lock": {"HEAD": HEAD, "config.lock": "[core]\n"},
+    "no objects": {"HEAD": HEAD, "config": "[core]\n\trepositoryformatversion = 0\n", "txyzabc": ""},
+}
+
+
+@pytest.mark.promise(1)
+@pytest.mark.parametrize("left", KILLED_INITS.values(), ids=KILLED_INITS)
+def test_a_write_completes_the_repository_of_a_killed_git_init(store: KnowledgeStore, left: dict[str, str]) -> None:
+    (store.home / ".git" / "refs" / "heads").mkdir(parents=True)
     for name, text in left.items():
-        (home / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / ".git" / name).write_text(text)
-    store = KnowledgeStore(home)
+        (store.home / ".git" / name).write_text(text)
     assert store.history.tip is None
     store.open()
 
     create(store)
 
-    assert git(home, "symbolic-ref", "HEAD") == "refs/heads/main\n"
-    assert_sound(home)
-
-
-INITIAL = {"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n"}
-
-
-@pytest.mark.promise(1)
-@pytest.mark.parametrize(
-    "left",
-    [
-        {"HEAD.lock": ""},
-        {"HEAD": INITIAL["HEAD"]},
-        {"HEAD": INITIAL["HEAD"], "config.lock": "[core]\n"},
-        {**INITIAL, "txyzabc": ""},
-    ],
-    ids=["HEAD.lock", "HEAD", "config.lock", "no objects"],
-)
-def test_a_write_completes_the_repository_of_a_killed_git_init(tmp_path: Path, left: dict[str, str]) -> None:
-    (tmp_path / "home" / ".git" / "refs" / "heads").mkdir(parents=True)
-    write_after_a_killed_init(tmp_path / "home", left)
+    assert git(store.home, "symbolic-ref", "HEAD") == HEAD.removeprefix("ref: ")
+    assert_sound(store.home)
 
 
 @pytest.mark.parametrize("pack", [False, True], ids=["loose branch", "packed branch"])

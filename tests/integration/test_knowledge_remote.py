@@ -48,6 +48,14 @@ def pair(tmp_path: Path) -> Pair:
     return Pair(tmp_path)
 
 
+def make_read_only(remote: Path) -> None:
+    """Let the remote refuse each push."""
+    hook = remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'read only' >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+
+
 def content(store: KnowledgeStore, title: str) -> str:
     return store.reader.document(PROJECT, "guide").document.chapter(title).content
 
@@ -197,10 +205,7 @@ def test_a_reply_without_end_is_given_up_before_it_fills_the_memory(pair: Pair) 
 
 
 def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) -> None:
-    hook = pair.remote / "hooks" / "pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'read only' >&2\nexit 1\n", encoding="utf-8")
-    hook.chmod(0o755)
+    make_read_only(pair.remote)
 
     pair.update(pair.ours, "First", "kept")
 
@@ -275,10 +280,7 @@ def test_a_sync_that_did_not_finish_is_an_error_that_says_what_was_done(pair: Pa
     store.close(300)
     if cause == "read-only":
         pair.update(pair.theirs, "Second", "theirs")
-        hook = pair.remote / "hooks" / "pre-receive"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-        hook.chmod(0o755)
+        make_read_only(pair.remote)
     elif cause == "unreachable":
         git(store.home, "remote", "set-url", "origin", "/nowhere")
     main = store.home / "projects" / "my-app" / "main.md"

@@ -41,6 +41,15 @@ def library(store: KnowledgeStore, project: Path) -> Library:
     return Library(store.home, project)
 
 
+@pytest.fixture
+def first(tmp_path: Path, machine: Machine) -> KnowledgeStore:
+    """Return the store of a machine that has pushed the main document of the project."""
+    store = library(machine("first", "main"), tmp_path / PROJECT).store
+    store.write_main(PROJECT, "From the first machine.", AGENT)
+    assert store.close(300)
+    return store
+
+
 def heads(remote: Path) -> list[str]:
     return git(remote, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
 
@@ -49,7 +58,7 @@ def heads(remote: Path) -> list[str]:
     ("ours", "theirs"),
     often(itertools.product(BRANCHES, repeat=2), {("main", "main"), ("main", "trunk"), ("master", "main")}),
 )
-def test_the_first_use_finds_documents_of_another_machine(
+def test_the_first_use_finds_what_another_machine_wrote(
     tmp_path: Path, remote: Path, machine: Machine, ours: str, theirs: str
 ) -> None:
     git(remote, "symbolic-ref", "HEAD", f"refs/heads/{theirs}")
@@ -72,11 +81,9 @@ def test_the_first_use_finds_documents_of_another_machine(
     assert_sound(second.home)
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.parametrize("first_call", ["list", "write"])
 def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machine, first_call: str) -> None:
-    first = library(machine("first", "main"), tmp_path / PROJECT).store
-    first.write_main(PROJECT, "From the first machine.", AGENT)
-    assert first.close(300)
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
     if first_call == "list":
@@ -123,13 +130,11 @@ def test_all_machines_push_to_the_same_branch_of_an_empty_remote(remote: Path, m
 
 
 @pytest.mark.requirement("KB-069")
+@pytest.mark.usefixtures("first")
 def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     tmp_path: Path, remote: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lore_server.services.knowledge_library.RETRY_SECONDS", -1.0)
-    first = library(machine("first", "main"), tmp_path / PROJECT).store
-    first.write_main(PROJECT, "First.", AGENT)
-    assert first.close(300)
     shutil.move(remote, tmp_path / "elsewhere")
     place = library(machine("second", "main"), tmp_path / PROJECT)
     second = ProjectService(place)
@@ -137,7 +142,7 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     assert "Nothing was fetched from the remote of the knowledge folder" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
     place.adopt(PROJECT)
-    assert second.main()["content"] == "First."
+    assert second.main()["content"] == "From the first machine."
     assert "note" not in second.main()
 
 

@@ -88,12 +88,6 @@ def test_a_passage_that_shares_no_word_is_still_found_by_its_meaning(app: App, q
     assert source in found[:5]
 
 
-def test_a_name_that_only_a_path_contains_is_found(app: App) -> None:
-    reply = app.call("query_documents", {"query": "oncall-runbook"})
-
-    assert reply["results"][0]["source"] == "knowledge/oncall-runbook.md"
-
-
 @pytest.mark.parametrize(
     ("command", "advice"), [("search", SUGGESTION), ("memory search", NO_MATCH), ("ask", SUGGESTION)]
 )

@@ -1,4 +1,4 @@
-"""Projects with the same name share nothing, and a folder's `.git` grants no access by itself."""
+"""Projects with the same name share nothing, and a folder's `.git` grants no access and is not read by each search."""
 
 import json
 from collections.abc import Callable
@@ -12,14 +12,15 @@ from lore_server.app import App
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_store import MemoryStore, new_memory
-from lore_server.knowledge.registry import spelled
+from lore_server.knowledge.registry import identity_of, spelled
 from lore_server.knowledge.store import RECORD
 from lore_server.mcp.resources import read_project
 from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, Opener, calling, indexed
 from tests.harness.knowledge import assert_sound, bare_remote, git, messages, seed_store
-from tests.harness.projects import write_project
+from tests.harness.processes import run
+from tests.harness.projects import settle, write_project
 from tests.harness.refusals import refused
 
 JSON = dict[str, Any]
@@ -85,9 +86,7 @@ def seen(app: App, call: Call) -> str:
         ("evil/other", "/srv/git/backend.git"),
     ],
 )
-def test_nothing_is_read_or_written_across_projects_with_the_same_name(
-    opened: Open, home: Path, folder: str, remote: str
-) -> None:
+def test_projects_with_the_same_name_read_and_write_apart(opened: Open, home: Path, folder: str, remote: str) -> None:
     _, ours = opened("finance/backend", REMOTE)
     write_secret(ours)
     app, theirs = opened(folder, remote)
@@ -115,9 +114,7 @@ def test_a_process_does_not_keep_a_name_resolved_before_the_first_write(opened: 
     assert "blue card" not in seen(app, theirs)
 
 
-def test_a_name_taken_by_another_folder_between_resolving_and_writing_is_not_shared(
-    opened: Open, home: Path, tmp_path: Path
-) -> None:
+def test_a_name_that_another_folder_takes_first_is_not_shared(opened: Open, home: Path, tmp_path: Path) -> None:
     opened("evil/backend", REMOTE)
     late = Library(home, tmp_path.resolve() / "evil" / "backend")
     name = late.named(None)
@@ -136,9 +133,7 @@ def test_a_name_taken_by_another_folder_between_resolving_and_writing_is_not_sha
     assert late.named(None) != name
 
 
-def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
-    opened: Open, home: Path, tmp_path: Path
-) -> None:
+def test_a_clone_is_offered_knowledge_and_shares_it_once_confirmed(opened: Open, home: Path, tmp_path: Path) -> None:
     _, ours = opened("work/backend", REMOTE)
     write_secret(ours)
     app, clone = opened("clone/backend", "https://github.com/finance/backend")
@@ -170,9 +165,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
 
 
 @pytest.mark.promise(15)
-def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_history(
-    opened: Open, home: Path, tmp_path: Path
-) -> None:
+def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted(opened: Open, home: Path, tmp_path: Path) -> None:
     seed_store(home)
     before = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
     _, evil = opened("evil/My App", "")
@@ -236,9 +229,7 @@ def test_a_remote_that_is_confirmed_once_serves_all_its_clones(opened: Open, hom
 
 
 @pytest.mark.parametrize("folder", ["work/My App", "work/my-app", "work/other"])
-def test_every_empty_reply_names_the_one_project_that_fits_and_the_one_command(
-    opened: Open, home: Path, folder: str
-) -> None:
+def test_every_empty_reply_names_the_project_that_fits_and_the_command(opened: Open, home: Path, folder: str) -> None:
     seed_store(home)
     _, call = opened(folder, "https://example.org/acme/my-app")
     command = "`lore knowledge adopt 'My App'`"
@@ -259,9 +250,7 @@ def claim(folder: Path, project: str, remote: str) -> str:
 
 
 @pytest.mark.parametrize("is_cloned", [False, True])
-def test_the_record_of_folders_is_neither_pushed_nor_taken_from_a_remote(
-    opened: Open, home: Path, tmp_path: Path, is_cloned: bool
-) -> None:
+def test_the_record_of_folders_stays_on_its_machine(opened: Open, home: Path, tmp_path: Path, is_cloned: bool) -> None:
     remote, theirs = bare_remote(tmp_path / "remote.git"), tmp_path / "theirs"
     git(tmp_path, "clone", "-q", str(remote), str(theirs))
     root = tmp_path.resolve() / "work" / "backend"
@@ -297,3 +286,50 @@ def test_a_linked_worktree_shares_knowledge_without_confirmation(opened: Open, t
 
     assert linked("get_project_main")["content"] == SECRET
     assert linked("list_projects")["current"] == "backend"
+
+
+SEARCHES = """
+import os, sys
+from pathlib import Path
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
+from tests.harness.calls import calling, indexed
+from tests.harness.models import HashModel
+read = []
+def hear(event, given):
+    if event == "subprocess.Popen" or event == "open" and os.path.basename(str(given[0])) == "config":
+        read.append(given[:2])
+app = App(Path(sys.argv[1]), Settings(), load_contract(), HashModel(), home=Path(sys.argv[2]))
+call = calling(app)
+call("manage_knowledge_base", action="sync", wait_seconds=600)
+call("update_project_main", content="# Storage\\n\\nThe heron guards the storage.\\n")
+indexed(app, call)
+sys.addaudithook(hear)
+for n in range(2):
+    app.freshness.notice()
+    found = call("query_documents", query=f"heron storage {n}")
+    assert "@lore/" in str(found["results"]), found
+    assert found["freshness"]["changed_files"] == n, found
+    (Path(sys.argv[1]) / "new.md").write_text("# New\\n")
+print(read)
+app.close()
+"""
+
+
+def test_a_search_that_checks_all_files_does_not_read_gits_configuration(tmp_path: Path) -> None:
+    root = write_project(tmp_path.resolve() / "app", {"README.md": "# Queue\n\nJobs.\n"})
+    git(root, "init", "-q")
+    git(root, "remote", "add", "origin", "git@github.com:finance/backend.git")
+
+    settle(root)
+    done = run(SEARCHES, root, tmp_path / "home")
+
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_changed_remote_is_noticed_immediately(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    for name in ("backend", "frontend", "backbone"):
+        git(tmp_path, "config", "remote.origin.url", f"git@github.com:finance/{name}.git")
+        assert {identity_of(tmp_path).remote for _ in range(3)} == {f"github.com/finance/{name}"}

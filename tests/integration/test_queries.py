@@ -47,6 +47,7 @@ def sources(reply: dict[str, Any]) -> list[str]:
         ("JobTable", "web/src/job-table.mjs"),
         ("docs/adr/0001-sqlite-as-the-default-store.md", "docs/adr/0001-sqlite-as-the-default-store.md"),
         ("TypeError: bad operand in /app/ferry/stores/memory.py:12, how are jobs retried", "ferry/stores/memory.py"),
+        ("oncall-runbook", "knowledge/oncall-runbook.md"),
         ("v1.1.0", "release-notes/v1.1.0.md"),
         ("v2.0.0", "release-notes/v2.0.0.md"),
     ],
@@ -108,9 +109,7 @@ def test_an_explained_search_has_the_time_of_each_step(app: App) -> None:
 @pytest.mark.parametrize(
     "query", ["worker", "how long do leases last", "\U000aedd8D", "Qüøtß " * 50, ["store", "lease"]]
 )
-def test_a_result_fits_into_the_smallest_budget_with_every_option(
-    app: App, query: str | list[str], brief: bool
-) -> None:
+def test_a_result_fits_the_smallest_budget_with_every_option(app: App, query: str | list[str], brief: bool) -> None:
     for max_tokens in (200, 207, 499):
         reply = search(app, query, facets=True, explain=True, passages=3, brief=brief, max_tokens=max_tokens)
         assert bool(reply["results"]) == bool(reply["total"])
@@ -178,9 +177,7 @@ def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, hash_
 @pytest.mark.parametrize(
     "record", [sync_job, lambda app: sync(app.index)], ids=["a job", "a sync that fails later, or one of knowledge"]
 )
-def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(
-    synced_app_of: Opener, record: Callable[[App], object]
-) -> None:
+def test_a_touched_file_is_fresh_after_each_quick_sync(synced_app_of: Opener, record: Callable[[App], object]) -> None:
     app = synced_app_of({"a.md": "# Alpha\n\nText.\n"})
     app.freshness.watched = True
     seen = []
