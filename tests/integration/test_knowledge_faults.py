@@ -188,9 +188,7 @@ def swept(cut: Cut, is_first: bool) -> list[str]:
 
 @pytest.mark.promise(1)
 @NAMES
-def test_a_file_has_its_old_or_its_new_content_after_a_cut_at_any_call(
-    faulty: Faults, tmp_path: Path, keeps_names: bool
-) -> None:
+def test_a_file_has_its_old_or_new_content_after_any_cut(faulty: Faults, tmp_path: Path, keeps_names: bool) -> None:
     assert swept(Cut(faulty, tmp_path / "h", "file", keeps_names), is_first=False) == []
 
 

@@ -81,10 +81,9 @@ class Writers(RuleBasedStateMachine):
     @rule(target=commits, project=PROJECTS, name=NAMES, text=WORDS)
     def create(self, project: str, name: str, text: str) -> object:
         chapters = (NewChapter("One", text), NewChapter("Two", "two"))
+        document = new_document(name, text, (), chapters, self.store.now())
         try:
-            written = self.store.create_document(
-                project, name, new_document(name, text, (), chapters, self.store.now()), AGENT
-            )
+            written = self.store.create_document(project, name, document, AGENT)
         except FileExists:
             assert (project, name) in self.model
             return multiple()
@@ -169,9 +168,8 @@ class Writers(RuleBasedStateMachine):
 
     @invariant()
     def the_history_has_every_write_in_order(self) -> None:
-        assert [commit.id for commit in self.store.history.log(limit=1000)] == [
-            commit for commit, _ in reversed(self.past)
-        ]
+        listed = [commit.id for commit in self.store.history.log(limit=1000)]
+        assert listed == [commit for commit, _ in reversed(self.past)]
         if self.past:
             assert git(self.store.home, "status", "--porcelain") == ""
 

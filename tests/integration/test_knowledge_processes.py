@@ -69,9 +69,7 @@ MANY = [(4, 100, ["guide"]), (4, 100, ["a", "b", "c", "d"])]
 
 @pytest.mark.parametrize(("processes", "writes", "names"), often([*FEW, *MANY], FEW))
 @pytest.mark.requirement("KB-078")
-def test_processes_that_write_concurrently_lose_nothing(
-    tmp_path: Path, processes: int, writes: int, names: list[str]
-) -> None:
+def test_concurrent_writers_lose_nothing(tmp_path: Path, processes: int, writes: int, names: list[str]) -> None:
     home = tmp_path / "home"
     store = KnowledgeStore(home)
     for name in names:
@@ -92,10 +90,8 @@ def test_processes_that_write_concurrently_lose_nothing(
     counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
-    assert {commit.agent for commit in store.history.log(limit=5000)} == {
-        "claude",
-        *(f"agent {n}" for n in range(processes)),
-    }
+    agents = {f"agent {n}" for n in range(processes)}
+    assert {commit.agent for commit in store.history.log(limit=5000)} == {"claude", *agents}
     assert is_linear(home)
     assert_sound(home)
 

@@ -205,9 +205,8 @@ def test_an_unknown_source_is_rejected_with_the_known_sources(app: App) -> None:
 
 
 def test_a_search_without_results_suggests_where_else_to_search(synced_app_of: Opener) -> None:
-    app = synced_app_of(
-        {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
-    )
+    one = "---\ntags: [a]\n---\n# One\n\nThe lantern.\n"
+    app = synced_app_of({"PRPs/PRP-1.md": one, "README.md": "# R\n\nText.\n"})
 
     elsewhere = search(app, "lantern", sources=["memory"])
     tagged = search(app, "lantern", tags=["zzz"])

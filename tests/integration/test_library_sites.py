@@ -106,9 +106,7 @@ def test_sitemaps_beyond_the_maximum_are_reported(index: Path, others: list[str]
     assert [note.partition(" than ")[0] for note in report.notes] == ["The site names more sitemaps"]
 
 
-def test_links_beyond_the_maximum_are_reported_also_if_the_page_is_unchanged(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_beyond_the_maximum_are_reported_each_time(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doc_site, "MAX_LINKS", 3)
     site = DocsSite({"/docs/": html_page("Start", links={f"p{n}.html": str(n) for n in range(5)})})
     with serving(site) as address:
@@ -248,30 +246,18 @@ def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
     assert [path for path in site.paths if "/p" in path] == [f"/docs/p{n}.html" for n in (3, 4, 5)]
 
 
-def test_no_other_host_is_contacted(index: Path) -> None:
-    other = DocsSite({"/docs/": html_page("Other")})
-    site = mapped(2)
+def test_no_other_host_is_contacted_and_no_address_that_is_none(index: Path) -> None:
+    other, site = DocsSite({"/docs/": html_page("Other")}), mapped(3)
     with serving(other) as elsewhere, served(site) as address:
-        moved = (302, {"Location": f"{elsewhere}/docs/"}, b"")
-        site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
+        moved = {"/docs/p1.html": f"{elsewhere}/docs/", "/docs/p2.html": "http://[bad", "/docs/": f"{elsewhere}/docs/"}
+        site.instead = lambda number, path: (302, {"Location": moved[path]}, b"") if path in moved else None
         report = copied(index, address)
-        site.instead = lambda number, path: moved if path == "/docs/" else None
         site.pages = {}
         with pytest.raises(NotFound, match="another host"):
             copied(index, address, "/docs/")
 
-    assert list(report.skipped.values()) == ["it leads to another host (127.0.0.1)"]
+    assert (report.added, [*report.skipped.values()]) == (1, ["it leads to another host (127.0.0.1)", "status 302"])
     assert other.requests == []
-
-
-def test_a_page_that_leads_to_an_address_that_is_none_is_left_out(index: Path) -> None:
-    site = mapped(2)
-    with served(site) as address:
-        moved = (302, {"Location": "http://[bad"}, b"")
-        site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
-        report = copied(index, address)
-
-    assert (list(report.skipped.values()), report.added) == (["status 302"], 1)
 
 
 @pytest.mark.parametrize("charset", ["none", "hex", "idna", "punycode", "unicode_escape", "utf-7", "latin-1"])

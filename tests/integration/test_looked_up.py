@@ -117,9 +117,7 @@ def ask(app: App, question: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
-    crane_app: App, question: str, source: str, begin: str
-) -> None:
+def test_what_a_question_names_comes_first_everywhere(crane_app: App, question: str, source: str, begin: str) -> None:
     reply = ask(crane_app, question)
 
     assert crane_app.call("query_documents", {"query": question})["results"][0]["source"] == source

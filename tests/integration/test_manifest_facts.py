@@ -56,9 +56,7 @@ app = app_fixture(FILES)
         ),
     ],
 )
-def test_the_purpose_the_license_and_the_version_of_a_language_are_quoted_from_the_manifest(
-    app: App, question: str, answer: str
-) -> None:
+def test_purpose_license_and_versions_are_quoted_from_the_manifest(app: App, question: str, answer: str) -> None:
     found = app.call("ask_knowledge_base", {"query": question})
 
     assert (found["answer"], found["mode"]) == (answer, "structural")

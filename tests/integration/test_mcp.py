@@ -319,10 +319,8 @@ def test_an_invalid_uri_is_a_wrong_argument(app: App, mode: str, uri: str) -> No
 def test_templates_list_the_readable_resources(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_resource_templates())
 
-    assert [template.uri_template for template in listed.resource_templates] == [
-        "lore://document/{id}",
-        "lore://source/{path}",
-    ]
+    uris = [template.uri_template for template in listed.resource_templates]
+    assert uris == ["lore://document/{id}", "lore://source/{path}"]
 
 
 @BOTH
@@ -337,9 +335,7 @@ def test_templates_list_the_readable_resources(app: App, mode: str) -> None:
         (types.PromptReference(name="what_changed_since"), "since", "", ["v1.0.0"]),
     ],
 )
-def test_arguments_are_completed_from_the_index(
-    app: App, mode: str, ref: Any, name: str, typed: str, expected: list[str]
-) -> None:
+def test_arguments_are_completed(app: App, mode: str, ref: Any, name: str, typed: str, expected: list[str]) -> None:
     done = asked(app, mode, lambda client: client.complete(ref, {"name": name, "value": typed}))
 
     assert (done.completion.values, done.completion.has_more) == (expected, False)
@@ -394,9 +390,7 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
         ("what_changed_since", {"since": "v1'; rm -rf ~; '"}, "commit, tag or version"),
     ],
 )
-def test_a_wrong_argument_of_a_prompt_is_reported_by_name(
-    app: App, mode: str, name: str, arguments: JSON, expected: str
-) -> None:
+def test_a_wrong_argument_of_a_prompt_is_named(app: App, mode: str, name: str, arguments: JSON, expected: str) -> None:
     error = failure(app, mode, lambda client: client.get_prompt(name, arguments))
 
     assert error.code == types.INVALID_PARAMS

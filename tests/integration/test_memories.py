@@ -70,9 +70,7 @@ def of(home: Path, *added: MemoryAddedRecord) -> list[str]:
     return [path for path in files(home) if path.startswith(tuple(stems))]
 
 
-def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_author(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit(home: Path, memories: MemoryStore) -> None:
     create(KnowledgeStore(home))
 
     done = add(memories)
@@ -86,9 +84,7 @@ def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_auth
     assert_sound(home)
 
 
-def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_the_same_body_in_a_group_is_not_written_again_under_another_name(home: Path, memories: MemoryStore) -> None:
     for body in ("A body.\n", LONG):
         first, again = add(memories, body=body), add(memories, "Another name", body)
 
@@ -97,9 +93,7 @@ def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name
     assert len(messages(home)) == 4
 
 
-def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_parts(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_a_long_memory_has_one_commit_and_id_and_is_deleted_with_all_parts(home: Path, memories: MemoryStore) -> None:
     done = add(memories, body=LONG)
 
     assert done["parts"] == len(files(home)) == 6
@@ -127,16 +121,13 @@ def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memor
     assert messages(home)[-1].endswith("Forgot 'A name'")
 
 
-def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_a_memory_that_replaces_itself_gets_its_metadata_or_is_unchanged(home: Path, memories: MemoryStore) -> None:
     first = add(memories)
 
     same = add(memories, replaces=first["id"])
     renamed = add(memories, "New name", replaces=first["id"])
-    rated = memories.add(
-        PROJECT, new_memory("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed["id"]
-    )
+    newer = new_memory("New name", "g", "A body.\n", "", {"rating": 5}, NOW)
+    rated = memories.add(PROJECT, newer, AGENT, renamed["id"])
 
     assert (same["duplicate"], same["commit"], same["replaced"]) == (True, None, None)
     assert (renamed["duplicate"], renamed["replaced"]) == (False, first["id"])
@@ -145,9 +136,7 @@ def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
     assert files(home) == [rated["path"]]
 
 
-def test_a_memory_edited_by_hand_is_neither_overwritten_nor_treated_as_unchanged(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_a_memory_edited_by_hand_is_neither_overwritten_nor_unchanged(home: Path, memories: MemoryStore) -> None:
     first = add(memories)
     path = home / first["path"]
     path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
@@ -208,9 +197,7 @@ def test_two_processes_that_add_the_same_memory_concurrently_create_it_once(home
     assert_sound(home)
 
 
-def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_again(
-    home: Path, memories: MemoryStore
-) -> None:
+def test_a_memory_that_a_killed_writer_left_incomplete_is_added_again(home: Path, memories: MemoryStore) -> None:
     line = "word " * 50 + "\n"
     add(memories)
     with child(KILLED, home, "writer") as writer:

@@ -186,9 +186,7 @@ def test_without_an_index_memories_are_found_by_words_and_the_reply_reports_it(a
     assert not app.index.exists()
 
 
-def test_a_search_that_finds_nothing_tells_no_index_from_no_memory_and_from_no_match(
-    tmp_path: Path, home: Path, open_app: Opener
-) -> None:
+def test_no_index_no_memory_and_no_match_are_told_apart(tmp_path: Path, home: Path, open_app: Opener) -> None:
     call = calling(open_app(write_project(tmp_path.resolve() / "empty", {}), home=home))
 
     def said(**more: Any) -> tuple[str, str]:
@@ -220,10 +218,9 @@ def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: C
     newer = call("add_memory", name="Lamp", body="Paraffin burns.", replaces=first["id"])
     assert first["id"] not in [result["id"] for result in call("search_memories", query="whale oil")["results"]]
     indexed(app, call)
-    assert call("search_memories", query="paraffin")["results"][0]["id"] == newer["id"]
-    assert (
-        "Paraffin" in call("get_source", path=call("search_memories", query="paraffin")["results"][0]["path"])["text"]
-    )
+    found = call("search_memories", query="paraffin")["results"][0]
+    assert found["id"] == newer["id"]
+    assert "Paraffin" in call("get_source", path=found["path"])["text"]
 
     call("delete_memory", id=newer["id"])
     assert "Lamp" not in names(call("search_memories", query="paraffin"))

@@ -132,9 +132,7 @@ def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wir
 
 
 @pytest.mark.requirement("NEO-029")
-def test_the_freshness_of_an_answer_includes_changes_while_it_was_written(
-    app: App, run: Run, wire: Wire, project: Path
-) -> None:
+def test_the_freshness_includes_changes_during_an_answer(app: App, run: Run, wire: Wire, project: Path) -> None:
     added, before = project / "docs" / "added.md", app.freshness.record()["changed_files"]
 
     def hear(text: str) -> None:
@@ -291,9 +289,7 @@ STREAMED = {"429", "garbage", "closed", "blank", "cut JSON", "invented quote"}
     ),
 )
 @pytest.mark.promise(27)
-def test_if_the_model_fails_passages_and_references_are_returned_with_the_reason(
-    run: Run, wire: Wire, case: str, is_streamed: bool
-) -> None:
+def test_passages_and_the_reason_replace_a_failing_model(run: Run, wire: Wire, case: str, is_streamed: bool) -> None:
     script, reason = cases(wire)[case]
     with model_server.serving(script) as fake:
         pieces, reply = streamed(run(fake)) if is_streamed else ([], run(fake).ask())
@@ -376,7 +372,7 @@ def test_the_request_has_the_schema_the_fence_and_the_key_only_in_a_header(run: 
 
 
 @pytest.mark.parametrize("case", ["500", "closed", "garbage", "prose", "good"])
-def test_no_log_contains_the_key_the_question_or_a_passage(
+def test_no_log_has_a_key_question_or_passage(
     run: Run, wire: Wire, case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = (wire.stream(honest(FIRST)), "")
@@ -413,9 +409,7 @@ def test_the_endpoint_variable_of_the_gemini_client_is_respected(app: App, monke
     assert "models/gemini-2.5-flash:generateContent" in fake.paths[0]
 
 
-def test_no_request_is_made_for_a_question_that_finds_nothing_or_if_answers_by_a_model_are_disabled(
-    run: Run, wire: Wire
-) -> None:
+def test_no_request_is_made_if_nothing_is_found_or_answers_by_a_model_are_disabled(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.text(honest(FIRST))) as fake:
         nothing = run(fake).ask(query="Zxqv wvzzk?")
         disabled = run(fake, provider="none").ask()

@@ -98,9 +98,7 @@ def test_a_search_falls_back_to_keywords_and_reports_the_reason(
     assert hub == []
 
 
-def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
-    project: Path, contract: Contract, hub: list[str]
-) -> None:
+def test_a_sync_asks_the_hub_once_and_later_searches_say_why(project: Path, contract: Contract, hub: list[str]) -> None:
     stages: list[str] = []
     with closing(App(project, configured("nobody/no-such-model"), contract)) as app:
         with pytest.raises(ConfigError, match=r"embedding\.model"):
@@ -126,9 +124,7 @@ class UninstalledModel(HashModel):
         super().prepare(progress, may_download)
 
 
-def test_an_index_that_is_empty_after_a_failed_sync_names_the_cause_and_the_fix(
-    tmp_path: Path, contract: Contract
-) -> None:
+def test_an_index_that_a_failed_sync_left_empty_names_cause_and_fix(tmp_path: Path, contract: Contract) -> None:
     root, model = write_project(tmp_path.resolve(), {"a.md": "# Alpha\n\nThe lighthouse.\n"}), UninstalledModel()
     with closing(App(root, Settings(), contract, model)) as app:
         with pytest.raises(PackageMissing):
@@ -176,9 +172,7 @@ def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     folder = model_cache.compiled_folder(damaged(tmp_path / "x"), model_cache.EMBEDDER)
     folder.mkdir(parents=True)
-    (folder / "info.json").write_text(
-        '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"
-    )
+    (folder / "info.json").write_text('{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}')
 
     model = ConfiguredModel(EmbeddingSettings(model=str(tmp_path / "x")))
     for use in (model.open, model.tokens):

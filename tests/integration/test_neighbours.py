@@ -183,9 +183,7 @@ QUICK = [
 
 @pytest.mark.promise(27)
 @pytest.mark.parametrize(("neighbour", "behaviour"), often(itertools.product(NEIGHBOURS, BEHAVIOURS), QUICK))
-def test_a_neighbour_that_misbehaves_is_given_up_in_time(
-    uses: dict[str, Use], neighbour: str, behaviour: str, tmp_path: Path
-) -> None:
+def test_no_misbehaving_neighbour_lasts(uses: dict[str, Use], neighbour: str, behaviour: str, tmp_path: Path) -> None:
     with misbehaving(BEHAVIOURS[behaviour]) as port:
         began = time.monotonic()
         uses[neighbour](port, tmp_path)

@@ -117,9 +117,7 @@ class Uploads:
 
 @pytest.mark.promise(2)
 @pytest.mark.parametrize(("mode", "step"), often([("ENOSPC", 80), *((mode, 1) for mode in MODES)], [("ENOSPC", 80)]))
-def test_a_pull_after_a_fault_at_a_write_brings_all_tickets(
-    faulty: Faults, tmp_path: Path, address: str, mode: str, step: int
-) -> None:
+def test_the_pull_after_a_fault_is_whole(faulty: Faults, tmp_path: Path, address: str, mode: str, step: int) -> None:
     assert Pulls(faulty, tmp_path, address).sweep(mode, step) == []
 
 

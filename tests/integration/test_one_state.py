@@ -79,9 +79,7 @@ def test_a_reply_that_a_sync_overtakes_shows_the_new_text_or_is_not_fresh(
     assert ("edition2" in str(reply), reply["freshness"]["state"]) in [(True, "fresh"), (False, "stale")]
 
 
-def test_a_reply_that_syncs_keep_overtaking_ends_and_is_not_fresh(
-    app: App, sync_before_freshness: Callable[[int], None]
-) -> None:
+def test_a_reply_that_each_sync_overtakes_is_not_fresh(app: App, sync_before_freshness: Callable[[int], None]) -> None:
     sync_before_freshness(100)
 
     reply = app.call("query_documents", {"query": "alpha"})

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -40,13 +39,20 @@ def ask(projects: Projects, name: str) -> Any:
     return projects.call("query_documents", {"query": "harbour boats"}, NOBODY)["results"][0]["title"]
 
 
-def with_projects(roots: dict[str, Path], work: Callable[[Projects], None], most_open: int = 9) -> None:
+def with_projects(
+    roots: dict[str, Path], work: Callable[[Projects], None], most_open: int = 9, threads: int | None = None
+) -> None:
     projects = Projects(roots, None, load_contract(), most_open)
 
     async def serve() -> None:
         await anyio.to_thread.run_sync(work, projects)
 
-    anyio.run(partial(projects.run, serve))
+    async def run() -> None:
+        if threads is not None:
+            anyio.to_thread.current_default_thread_limiter().total_tokens = threads
+        await projects.run(serve)
+
+    anyio.run(run)
 
 
 def wait_for(projects: Projects, states: dict[str, str]) -> None:
@@ -81,22 +87,11 @@ def test_the_threads_that_watch_open_projects_are_not_those_that_open_others(
         asking.start()
         asking.join(60)
 
-    projects = Projects(roots, None, load_contract())
-
-    async def serve() -> None:
-        await anyio.to_thread.run_sync(work, projects)
-
-    async def run() -> None:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = 2
-        await projects.run(serve)
-
-    anyio.run(run)
+    with_projects(roots, work, threads=2)
     assert titles == [f"Harbour {name}" for name in NAMES]
 
 
-def test_an_idle_project_is_closed_while_the_others_stay(
-    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_only_idle_projects_are_closed(roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_project(tmp_path, {"config/lore/config.toml": "[owner]\nidle_minutes = 0.005\n"})
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 

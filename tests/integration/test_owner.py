@@ -1,4 +1,4 @@
-"""A single process owns an index: others learn its name, and a dead owner blocks nobody."""
+"""A single process owns an index: others learn its name, a dead owner blocks nobody, and its clients take turns."""
 
 import json
 import os
@@ -6,25 +6,32 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, asynccontextmanager, closing
+from functools import partial
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import ModuleType
 
 import anyio
 import anyio.to_thread
+import httpx2
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy
+from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
 from lore_etl.stores.readable import RESERVE, RESERVE_BYTES, adjust_reserve
 from lore_server.app import App
+from lore_server.execution.threads import CLIENT
+from lore_server.http.protocol import LimitedProtocol
 from lore_server.owner.find import holder
 from lore_server.owner.listen import Connections, SocketServer, until_quiet
 from tests.harness.commands import SECONDS
@@ -32,6 +39,7 @@ from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.processes import child, hear, run, tell
 from tests.harness.projects import open_index, write_project
+from tests.integration.test_http_limits import serving
 
 HOLD = """
 import sys
@@ -262,33 +270,34 @@ class HeldImport(MetaPathFinder):
             assert self.released.wait(SECONDS)
 
 
+@asynccontextmanager
+async def served(app: App) -> AsyncIterator[Callable[[], Awaitable[SocketStream]]]:
+    """Serve a socket as an owner does, and yield a function that connects to it."""
+    server, listener = SocketServer(app, TOKEN, Connections()), await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, server.welcome)
+        yield partial(anyio.connect_tcp, "127.0.0.1", listener.extra(SocketAttribute.local_port))
+        tasks.cancel_scope.cancel()
+
+
 async def say(stream: SocketStream, want: str) -> None:
     await stream.send(json.dumps({"token": TOKEN, "want": want}).encode() + b"\n")
 
 
-def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_are_answered_while_mcp_is_imported_for_an_agent(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     mcp = HeldImport(MCP)
     monkeypatch.delitem(sys.modules, MCP, raising=False)
     monkeypatch.setattr(sys, "meta_path", [mcp, *sys.meta_path])
 
     async def talk() -> tuple[bytes, bytes]:
-        server = SocketServer(app, TOKEN, Connections())
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra(SocketAttribute.local_port)
-        async with listener, anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, server.welcome)
-            async with await anyio.connect_tcp("127.0.0.1", port) as agent:
-                await say(agent, "mcp")
-                assert await anyio.to_thread.run_sync(mcp.reached.wait, SECONDS)
-                async with await anyio.connect_tcp("127.0.0.1", port) as shell:
-                    await say(shell, "status")
-                    status = await shell.receive()
-                mcp.released.set()
-                greeting = await agent.receive()
-            tasks.cancel_scope.cancel()
-        return status, greeting
+        async with served(app) as connect, await connect() as agent:
+            await say(agent, "mcp")
+            assert await anyio.to_thread.run_sync(mcp.reached.wait, SECONDS)
+            async with await connect() as shell:
+                await say(shell, "status")
+                status = await shell.receive()
+            mcp.released.set()
+            return status, await agent.receive()
 
     status, greeting = anyio.run(talk)
 
@@ -319,3 +328,51 @@ def test_an_owner_with_a_client_stays() -> None:
         await until_quiet(connections, 0.01, lambda: False)
 
     anyio.run(main)
+
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sources", "arguments": {}}}
+
+
+@pytest.fixture
+def clients(hash_app: App, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Yield the clients of the calls so far."""
+    call, found = hash_app.call, list[str]()
+
+    def record(operation: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
+        found.append(CLIENT.get())
+        return call(operation, arguments, listener)
+
+    monkeypatch.setattr(hash_app, "call", record)
+    yield found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address of this machine")
+@pytest.mark.promise(24)
+def test_over_http_the_clients_are_addresses(hash_app: App, clients: list[str]) -> None:
+    headers = {"Accept": "application/json, text/event-stream"}
+    with serving(hash_app, LimitedProtocol) as (host, port):
+        for address in ("127.0.0.1", "127.0.0.2"):
+            transport = httpx2.HTTPTransport(local_address=address)
+            with httpx2.Client(base_url=f"http://{host}:{port}", transport=transport, timeout=SECONDS) as client:
+                client.get("/api/sources")
+                client.post("/mcp", json=LIST, headers=headers)
+
+    assert clients == ["127.0.0.1"] * 2 + ["127.0.0.2"] * 2
+
+
+@pytest.mark.promise(24)
+def test_over_the_socket_each_connection_is_a_client(hash_app: App, clients: list[str]) -> None:
+    hello = {"token": TOKEN, "want": "call"}
+    request = {"operation": "list_sources", "arguments": {}}
+
+    async def talk() -> None:
+        async with served(hash_app) as connect, await connect() as first, await connect() as second:
+            for stream in (first, second):
+                replies = BufferedByteReceiveStream(stream)
+                for message in (hello, request, request):
+                    await stream.send(json.dumps(message).encode() + b"\n")
+                    await replies.receive_until(b"\n", 1_000_000)
+
+    anyio.run(talk)
+
+    assert clients[0] == clients[1] != clients[2] == clients[3]

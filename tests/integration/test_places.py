@@ -1,6 +1,5 @@
 """Agents read several places in one call, find passages like another, and list what changed since a point."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from lore_server.operations.table import render
 from lore_server.replies.render_index import NONE_LISTED
 from tests.harness.calls import Opener, app_fixture, sync_job
 from tests.harness.evaluation import commit
+from tests.harness.evaluation import git as run_git
 from tests.harness.projects import write_project
 
 PROJECT = {
@@ -27,10 +27,7 @@ app = app_fixture(PROJECT)
 
 def git(app: App, *arguments: str) -> str:
     identity = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", *identity, *arguments], cwd=app.index.root, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+    return run_git(app.index.root, *identity, *arguments).strip()
 
 
 def read(app: App, path: str, **more: Any) -> Any:

@@ -197,9 +197,7 @@ def test_a_reply_in_another_format_is_reported(tmp_path: Path, headers: dict[str
 
 @pytest.mark.parametrize("stream", ["issues", "releases"])
 @pytest.mark.parametrize("is_same", [True, False], ids=["itself", "ever new pages"])
-def test_pages_without_an_end_end_the_pull(
-    tmp_path: Path, stream: str, is_same: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_pages_end_a_pull(tmp_path: Path, stream: str, is_same: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lore_server.trackers.tracker_client.MAX_REQUESTS", 12)
     tracker, item = github([]), {"id": 1, "number": 1, "title": "x", "tag_name": "v1", "updated_at": moment(1)}
 
@@ -216,13 +214,8 @@ def test_pages_without_an_end_end_the_pull(
 
 
 def test_discussions_that_refer_to_themselves_end_the_pull(tmp_path: Path) -> None:
-    node = {
-        "number": 1,
-        "title": "x",
-        "updatedAt": moment(1),
-        "comments": {"totalCount": 0, "nodes": []},
-        "labels": {"nodes": []},
-    }
+    none = {"totalCount": 0, "nodes": list[str]()}
+    node = {"number": 1, "title": "x", "updatedAt": moment(1), "comments": none, "labels": none}
     page = {"nodes": [node], "pageInfo": {"hasNextPage": True, "endCursor": "same"}}
     tracker = github([])
     tracker.graphql = lambda variables: {"data": {"repository": {"discussions": page}}}
@@ -307,9 +300,7 @@ def test_a_token_is_sent_to_no_other_host(tmp_path: Path) -> None:
         ("https://[bad", "unexpected format"),
     ],
 )
-def test_an_open_connection_to_another_machine_and_an_invalid_address_are_refused(
-    tmp_path: Path, address: str, reason: str
-) -> None:
+def test_an_unencrypted_and_an_invalid_address_are_refused(tmp_path: Path, address: str, reason: str) -> None:
     with pytest.raises((UsageError, ProviderUnavailable), match=reason):
         pulled(Tracker(), tmp_path, address)
 
@@ -386,10 +377,7 @@ def test_a_ticket_cannot_forge_a_comment_or_front_matter_or_hide_the_comments_af
     project = write_project(tmp_path / "harbour", {"README.md": "# Harbour\n\nFerries.\n"})
     with running(tracker), closing(open_index(project)) as index:
         sync(index)
-        pull(
-            PullRequest("github", "acme/ferry", index.folder, True, tracker.address),
-            lambda stage: None,
-        )
+        pull(PullRequest("github", "acme/ferry", index.folder, True, tracker.address), lambda stage: None)
         sync(index)
         found = [chunk for chunk in chunks_of(index) if chunk.source.startswith("@tickets")]
 
@@ -413,9 +401,8 @@ def test_a_gitlab_project_is_read_with_the_notes_of_its_tickets(tmp_path: Path) 
         f"{base}/issues/1/notes": [note, {**note, "id": 4, "system": True, "body": "added a label"}],
     })  # fmt: skip
     with running(tracker):
-        wanted = PullRequest(
-            "gitlab", "acme/sea/ferry", tmp_path, address=tracker.address, environment={"GITLAB_TOKEN": "secret"}
-        )
+        token = {"GITLAB_TOKEN": "secret"}
+        wanted = PullRequest("gitlab", "acme/sea/ferry", tmp_path, address=tracker.address, environment=token)
         first, second = (pull(wanted, lambda stage: None) for _ in range(2))
         text = texts(tmp_path)["issues/1.md"]
         tracker.lists[f"{base}/merge_requests"] = [{**request, "description": "See #1", "updated_at": moment(9)}]

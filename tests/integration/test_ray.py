@@ -108,8 +108,7 @@ def test_a_cluster_that_the_user_did_not_name_or_start_is_not_looked_for(tmp_pat
 def test_texts_stay_here_unless_the_user_lets_a_local_model_share_vectors(tmp_path: Path, own: str) -> None:
     project, config = configured(tmp_path, {"docs/a.md": page(1), "lore.toml": SHARED.format("s3://theirs")})
     config.write_text(f"[embedding]\n{own}\n", encoding="utf-8")
-    done = run_lore(
-        "-c", str(config), "embed", "--on", "ray", "--address", "127.0.0.1:1", cwd=project, GEMINI_API_KEY="key"
-    )
+    command = ["-c", str(config), "embed", "--on", "ray", "--address", "127.0.0.1:1"]
+    done = run_lore(*command, cwd=project, GEMINI_API_KEY="key")
 
     assert done.returncode != 0 and "`embedding.shared_writes`" in done.stderr

@@ -157,9 +157,8 @@ def test_similar_paths_are_suggested_in_the_form_that_the_tool_accepts(root: Pat
     found = reader(root)
     assert "PRPs/executed/PRP-10-task.md" in hint(found.user, "PRPs/executed/PRP-10.md")
     assert ".ce" not in hint(found.user, "PRPs/system/executed/PRP-1-validation.md")
-    assert hint(found.system, "PRPs/executed/PRP-1-validation.md") == (
-        "Did you mean PRPs/system/executed/PRP-1-validation.md?"
-    )
+    system = hint(found.system, "PRPs/executed/PRP-1-validation.md")
+    assert system == "Did you mean PRPs/system/executed/PRP-1-validation.md?"
     assert hint(found.framework, "research/01-prps-system", "doc_path") == "Did you mean research/01-prp-system.md?"
     assert "private" not in hint(found.user, "privat/plan.md")
     assert "knowledge_search" in hint(found.user, "zzzzzzzzzzzzzzzzzzz")

@@ -21,10 +21,7 @@ def files_below(folder: Path) -> bytes:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    texts = [
-        f"# {sample.name}\n\nTo be kept.\n\n    {sample.text.replace(chr(10), chr(10) + '    ')}\n"
-        for sample in FORMATS
-    ]
+    texts = [f"# {one.name}\n\nTo be kept.\n\n    {one.text.replace(chr(10), chr(10) + '    ')}\n" for one in FORMATS]
     files = {f"docs/note{number}.md": text for number, text in enumerate(texts)}
     return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(sample.text for sample in FORMATS)})
 

@@ -77,9 +77,9 @@ def test_the_version_of_something_else_is_no_release(app: App) -> None:
 
 
 def test_what_is_below_another_title_was_not_removed(app: App) -> None:
-    assert ask(app, "which release removed the capstan")["answer"].startswith(
-        "No release note here names `capstan` as removed"
-    )
+    answer = ask(app, "which release removed the capstan")["answer"]
+
+    assert answer.startswith("No release note here names `capstan` as removed")
 
 
 @pytest.mark.parametrize("question", ["is newSail deprecated", "is Hull 3.9 still supported", "was ship.state removed"])
@@ -117,9 +117,9 @@ def test_a_release_is_cited_with_its_own_notes_although_others_fit_better(app: A
 
 
 def test_the_closest_match_has_the_state_and_the_option_that_a_question_asks_for(app: App) -> None:
-    assert ask(app, "open tickets about the captain of the harbour")["answer"].startswith(
-        "Closest match: ticket #12 (open)"
-    )
+    answer = ask(app, "open tickets about the captain of the harbour")["answer"]
+
+    assert answer.startswith("Closest match: ticket #12 (open)")
     assert "Closest match" not in ask(app, "which release added --breaking-rudder")["answer"]
 
 

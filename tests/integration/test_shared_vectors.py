@@ -144,9 +144,7 @@ def other_branch(first: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("moved", [second_clone, worktree, other_branch, without_index])
-def test_the_same_texts_in_another_place_are_not_embedded_again(
-    first: Path, tmp_path: Path, moved: Callable[[Path, Path], Path]
-) -> None:
+def test_moved_texts_are_not_embedded_again(first: Path, tmp_path: Path, moved: Callable[[Path, Path], Path]) -> None:
     assert synced(moved(first, tmp_path / "moved")) == 0
 
 

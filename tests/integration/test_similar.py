@@ -1,7 +1,6 @@
 """Pages that were copied into several folders are one result."""
 
 import json
-import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from lore_server.app import App
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
 from tests.harness.calls import Opener
+from tests.harness.evaluation import git
 from tests.harness.models import LOADED
 from tests.harness.projects import ROOT, write_project
 
@@ -166,10 +166,8 @@ STUFFED: dict[str, Callable[[int], str]] = {
 
 def tracked(below: str) -> list[str]:
     """Return the files of this repository, or of one of its folders, without the questions about them."""
-    found = subprocess.run(
-        ["git", "ls-files", "-z", below or "."], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [path for path in found.stdout.split("\0") if path and not path.startswith("data/evaluation/")]
+    found = git(ROOT, "ls-files", "-z", below or ".")
+    return [path for path in found.split("\0") if path and not path.startswith("data/evaluation/")]
 
 
 def evaluation_of(corpus: str, folder: Path) -> Path:
@@ -201,9 +199,8 @@ def test_stuffed_copies_hardly_change_the_quality(tmp_path: Path, corpus: str, n
     def quality(added: int) -> float:
         with closing(Index(project, settings, LOADED)) as index:
             assert sync(index).created >= added
-        return float(
-            evaluate_folder(chosen, None, project, settings, ["hybrid"], model=LOADED).summary()["hybrid"]["ndcg@10"]
-        )
+        evaluated = evaluate_folder(chosen, None, project, settings, ["hybrid"], model=LOADED)
+        return float(evaluated.summary()["hybrid"]["ndcg@10"])
 
     before = quality(0)
     assert before > 0.5

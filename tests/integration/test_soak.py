@@ -42,9 +42,7 @@ ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps 
     [(60, 20, 100), pytest.param(1_100, MANY_SYNCS, MANY_REQUESTS, marks=pytest.mark.long)],
 )
 @pytest.mark.promise(25)
-def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
-    tmp_path: Path, pages: int, syncs: int, requests: int
-) -> None:
+def test_syncs_and_requests_leak_no_resources(tmp_path: Path, pages: int, syncs: int, requests: int) -> None:
     environment = {"LORE_HOME": str(tmp_path / "home"), **ONE_HEAP}
 
     done = run(CODE, tmp_path / "project", LIMIT, pages, syncs, requests, environment=environment, seconds=3_600)
@@ -62,9 +60,7 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
 
 @pytest.mark.parametrize(("warm_up", "rounds"), [(8, 12), pytest.param(10, 100, marks=pytest.mark.long)])
 @pytest.mark.promise(25)
-def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit_and_sync(
-    tmp_path: Path, warm_up: int, rounds: int
-) -> None:
+def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit(tmp_path: Path, warm_up: int, rounds: int) -> None:
     """The owner runs the real model with the allocator's defaults."""
     samples = edit_and_sync(tmp_path / "project", start_lore, warm_up + rounds)
     stop_owners(tmp_path)
@@ -80,7 +76,7 @@ PARTS = 40
 @pytest.mark.skipif(sys.platform != "linux", reason="the server's memory is read from /proc")
 @pytest.mark.parametrize("searches", [400, pytest.param(SEARCHES, marks=pytest.mark.long)])
 @pytest.mark.promise(25)
-def test_a_server_is_as_large_after_many_searches_as_before(sample: Path, tmp_path: Path, searches: int) -> None:
+def test_a_server_does_not_grow_with_many_searches(sample: Path, tmp_path: Path, searches: int) -> None:
     with serving(copy_project(sample, tmp_path / "ferry")) as server:
         samples = used(server, searches, lambda numbers: ask(server, numbers))
 
@@ -90,9 +86,7 @@ def test_a_server_is_as_large_after_many_searches_as_before(sample: Path, tmp_pa
 @pytest.mark.skipif(sys.platform != "linux", reason="the server's memory is read from /proc")
 @pytest.mark.parametrize("sessions", [80, pytest.param(SESSIONS, marks=pytest.mark.long)])
 @pytest.mark.promise(25)
-def test_a_server_is_as_large_after_many_abandoned_sessions_as_before(
-    sample: Path, tmp_path: Path, sessions: int
-) -> None:
+def test_a_server_does_not_grow_with_many_abandoned_sessions(sample: Path, tmp_path: Path, sessions: int) -> None:
     project = copy_project(sample, tmp_path / "ferry")
     with serving(project) as server:
         samples = used(server, sessions, lambda numbers: abandon(project, numbers))

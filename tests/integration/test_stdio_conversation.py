@@ -119,9 +119,7 @@ def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lin
 
 
 @pytest.mark.promise(29)
-def test_a_line_that_is_too_long_is_rejected_and_the_next_lines_are_answered(
-    server: Server[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_line_that_is_too_long_is_rejected(server: Server[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE", 200_000)
     ping = b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'
 
@@ -200,17 +198,21 @@ def listing(number: int, steps: int) -> JSON:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def test_replies_arrive_after_the_end_of_the_input_while_others_do(contract: Contract) -> None:
-    found = after_the_input(contract, [listing(number, 1) for number in range(4)], 4, module.GRACE_SECONDS - 1)
+@pytest.mark.parametrize(
+    ("requests", "messages"),
+    [
+        ([listing(number, 1) for number in range(4)], [0, 1, 2, 3]),
+        ([listing(7, 4)], [*["notifications/progress"] * 3, 7]),
+    ],
+    ids=["other replies", "progress of its own call"],
+)
+def test_a_reply_arrives_after_the_end_of_the_input_while_other_messages_do(
+    contract: Contract, requests: list[JSON], messages: list[object]
+) -> None:
+    found = after_the_input(contract, requests, 4, module.GRACE_SECONDS - 1)
 
-    assert sorted(message["id"] for message in found) == [0, 1, 2, 3]
-
-
-def test_a_reply_arrives_after_the_end_of_the_input_while_its_call_reports_progress(contract: Contract) -> None:
-    found = after_the_input(contract, [listing(7, 4)], 4, module.GRACE_SECONDS - 1)
-
-    assert [message.get("method") for message in found] == ["notifications/progress"] * 3 + [None]
-    assert found[-1]["id"] == 7
+    assert sorted((message.get("method") or message["id"] for message in found), key=messages.index) == messages
+    assert found[-1].get("method") is None
 
 
 def test_a_conversation_without_messages_ends_some_time_after_its_input(contract: Contract) -> None:

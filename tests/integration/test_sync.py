@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,7 @@ from tests.harness.steps import steps
 from tests.harness.trying import often
 
 IN_MEMORY = Path("/dev/shm")
+Opened = Callable[..., Index]
 PAGE = "The harbour master writes the log of the day.\n" * 10
 FILES: dict[str, str | bytes] = {
     "docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n\n## Berths\n\nEach berth holds one ferry for the night.\n",
@@ -57,9 +59,19 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(project: Path, model: HashModel) -> Iterator[Index]:
-    opened = open_index(project, model=model)
-    yield opened
-    opened.close()
+    with closing(open_index(project, model=model)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Return a function that opens an index of a new project with these files until the end of the test."""
+    with ExitStack() as stack:
+
+        def opening(files: Mapping[str, str | bytes], **more: Any) -> Index:
+            return stack.enter_context(closing(open_index(write_project(tmp_path / "new", files), **more)))
+
+        yield opening
 
 
 def edit(index: Index, path: str, content: str | bytes) -> SyncReport:
@@ -188,41 +200,44 @@ def test_a_clock_that_jumps_during_a_sync_hides_no_change(project: Path, tmp_pat
         assert_equals_fresh(index)
 
 
-def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read_the_others(tmp_path: Path) -> None:
-    page = "\n\n".join(f"## Part {n}\n\nlighthouse {' '.join(f'word{n}x{m}' for m in range(40))}" for n in range(9))
-    files = {name: f"# {name}\n\n{page}\n" for name in ("CHANGELOG.md", "docs/guide.md", "issues/1.md")}
+LIGHTHOUSES = "\n\n".join(f"## Part {n}\n\nlighthouse {' '.join(f'word{n}x{m}' for m in range(40))}" for n in range(9))
+
+
+def all_found(index: Index, query: str) -> set[str]:
+    return {candidate.chunk.source for candidate in retrieve(index, parse(query), None, 100).found}
+
+
+def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read_the_others(opened: Opened) -> None:
+    files = {name: f"# {name}\n\n{LIGHTHOUSES}\n" for name in ("CHANGELOG.md", "docs/guide.md", "issues/1.md")}
     seen: list[tuple[int, set[str], str]] = []
-    with closing(open_index(write_project(tmp_path, files), limits=LoadLimits(first_words=2))) as first:
+    first = opened(files, limits=LoadLimits(first_words=2))
 
-        def look(stage: str, done: int, total: int) -> None:
-            if stage == "reading" and first.catalogue.total():
-                found = {candidate.chunk.source for candidate in retrieve(first, parse("lighthouse"), None, 100).found}
-                seen.append((done, found, Freshness(first).record()["state"]))
+    def look(stage: str, done: int, total: int) -> None:
+        if stage == "reading" and first.catalogue.total():
+            seen.append((done, all_found(first, "lighthouse"), Freshness(first).record()["state"]))
 
-        report = sync(first, look)
+    report = sync(first, look)
 
-        assert seen[0] == (1, {"docs/guide.md"}, "partial")
-        assert seen[-1][0] == len(files)
-        assert (report.created, report.updated) == (first.catalogue.total(), 0)
-        assert Freshness(first).record()["state"] == "fresh"
-        assert_equals_fresh(first)
+    assert seen[0] == (1, {"docs/guide.md"}, "partial")
+    assert seen[-1][0] == len(files)
+    assert (report.created, report.updated) == (first.catalogue.total(), 0)
+    assert Freshness(first).record()["state"] == "fresh"
+    assert_equals_fresh(first)
 
 
-def test_a_first_sync_finds_every_file_by_keywords_before_it_writes_the_chunks(tmp_path: Path) -> None:
-    page = "\n\n".join(f"## Part {n}\n\nlighthouse {' '.join(f'word{n}x{m}' for m in range(40))}" for n in range(9))
-    files = {"docs/guide.md": page, "issues/1.md": "# One\n\nThe lighthouse is dark.\n"}
+def test_a_first_sync_finds_every_file_by_keywords_before_it_writes_the_chunks(opened: Opened) -> None:
+    files = {"docs/guide.md": LIGHTHOUSES, "issues/1.md": "# One\n\nThe lighthouse is dark.\n"}
     seen: list[tuple[bool, set[str]]] = []
-    with closing(open_index(write_project(tmp_path, files), limits=LoadLimits(first_words=8))) as first:
+    first = opened(files, limits=LoadLimits(first_words=8))
 
-        def look(stage: str, done: int, total: int) -> None:
-            if stage == "reading" and done == total:
-                found = {candidate.chunk.source for candidate in retrieve(first, parse("lighthouse"), None, 100).found}
-                seen.append(((first.folder / export.CHUNKS).exists(), found))
+    def look(stage: str, done: int, total: int) -> None:
+        if stage == "reading" and done == total:
+            seen.append(((first.folder / export.CHUNKS).exists(), all_found(first, "lighthouse")))
 
-        sync(first, look)
+    sync(first, look)
 
-        assert seen == [(False, set(files))]
-        assert_equals_fresh(first)
+    assert seen == [(False, set(files))]
+    assert_equals_fresh(first)
 
 
 @pytest.mark.parametrize("rebuilt", [False, True])
@@ -247,16 +262,16 @@ def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
     assert (len(held) > 1, set(held)) == (True, {0})
 
 
-def test_the_words_of_a_first_sync_do_not_need_the_loaded_model(project: Path) -> None:
+def test_the_words_of_a_first_sync_do_not_need_the_loaded_model(opened: Opened) -> None:
     class DamagedModel(HashModel):
         def open(self) -> HashEmbedder:
             raise ProviderUnavailable("The compiled files of the model are damaged.")
 
-    with closing(open_index(project, model=DamagedModel())) as index:
-        with pytest.raises(ProviderUnavailable, match="damaged"):
-            sync(index)
+    index = opened(FILES, model=DamagedModel())
+    with pytest.raises(ProviderUnavailable, match="damaged"):
+        sync(index)
 
-        assert {candidate.chunk.source for candidate in retrieve(index, parse("harbour"), None, 100).found}
+    assert all_found(index, "harbour")
 
 
 def test_a_closed_index_does_not_keep_its_model(project: Path) -> None:
@@ -273,28 +288,28 @@ def test_a_closed_index_does_not_keep_its_model(project: Path) -> None:
     assert model() is None
 
 
-def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> None:
+def test_a_first_sync_writes_the_words_of_a_class_only_once(opened: Opened) -> None:
     files = {f"ship{n}.py": f"from ship{n - 1} import Ship{n - 1}\n\n\n{ship(n)}" for n in range(1, 9)}
-    project = write_project(tmp_path, {"ship0.py": ship(0, ""), **files})
-    with closing(open_index(project, limits=LoadLimits(first_words=4))) as first:
-        shown: list[ChunkRecord] = []
+    shown: list[ChunkRecord] = []
 
-        changes = extract(first, SyncReport(), silent, show=shown.extend)
+    changes = extract(
+        opened({"ship0.py": ship(0, ""), **files}, limits=LoadLimits(first_words=4)),
+        SyncReport(), silent, show=shown.extend,
+    )  # fmt: skip
 
-        assert changes is not None
-        found = {record.id: record.row() for record in changes.chunks}
-        assert len(shown) >= 4
-        assert [record.id for record in shown if record.row() != found[record.id]] == []
+    assert changes is not None
+    found = {record.id: record.row() for record in changes.chunks}
+    assert len(shown) >= 4
+    assert [record.id for record in shown if record.row() != found[record.id]] == []
 
 
-def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slowly(tmp_path: Path) -> None:
-    project = write_project(tmp_path, {f"ship{n}.py": ship(n) for n in range(60)})
-    with closing(open_index(project, limits=LoadLimits(first_words=2, more_words=5))) as first:
-        portions: list[int] = []
+def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slowly(opened: Opened) -> None:
+    first = opened({f"ship{n}.py": ship(n) for n in range(60)}, limits=LoadLimits(first_words=2, more_words=5))
+    portions: list[int] = []
 
-        extract(first, SyncReport(), silent, show=lambda lines: portions.append(len(lines)))
+    extract(first, SyncReport(), silent, show=lambda lines: portions.append(len(lines)))
 
-        assert portions == [2, 4, 5, 5, 5, 5, 6, 8, 10, 10]
+    assert portions == [2, 4, 5, 5, 5, 5, 6, 8, 10, 10]
 
 
 def ship(number: int, base: str = "(Ship{})") -> str:
@@ -303,18 +318,19 @@ def ship(number: int, base: str = "(Ship{})") -> str:
     return f"class Ship{number}{base.format(number - 1)}:\n{body}\n"
 
 
-def test_few_vectors_that_no_search_reaches_do_not_rebuild_the_index_at_every_sync(tmp_path: Path) -> None:
+def test_few_vectors_that_no_search_reaches_do_not_rebuild_the_index_at_every_sync(opened: Opened) -> None:
     part = "## Part {n} of {page}\n\n" + "harbour word{n}x{page} tide log of the day. " * 12 + "\n\n"
     pages = {f"docs/{page}.md": "".join(part.format(n=n, page=page) for n in range(30)) for page in range(40)}
     sparse = Settings.model_validate({"database": {"max_neighbors": 4, "ef_construction": 10, "ef_search": 10}})
-    with closing(open_index(write_project(tmp_path, pages), sparse, limits=LoadLimits(unreached=0.5))) as index:
-        first, second = sync(index), sync(index)
+    index = opened(pages, settings=sparse, limits=LoadLimits(unreached=0.5))
 
-        assert [warning.partition(" ")[2] for warning in first.warnings] == [
-            "vectors cannot be found by a search. Keyword search still finds these chunks."
-        ]
-        assert (first.rebuilt, second.rebuilt, second.embedded, second.warnings) == (None, None, 0, [])
-        assert index.catalogue.waiting() == 0
+    first, second = sync(index), sync(index)
+
+    assert [warning.partition(" ")[2] for warning in first.warnings] == [
+        "vectors cannot be found by a search. Keyword search still finds these chunks."
+    ]
+    assert (first.rebuilt, second.rebuilt, second.embedded, second.warnings) == (None, None, 0, [])
+    assert index.catalogue.waiting() == 0
 
 
 # --- edits -------------------------------------------------------------------------------------------------------
@@ -348,17 +364,16 @@ def test_the_work_of_an_edit_does_not_grow_with_the_chunks_of_other_files(tmp_pa
     assert work(100) < 1.2 * work(5)
 
 
-def test_a_renamed_module_of_go_renames_the_classes_of_its_files(tmp_path: Path) -> None:
-    files = {
+def test_a_renamed_module_of_go_renames_the_classes_of_its_files(opened: Opened) -> None:
+    index = opened({
         "go.mod": "module harbour.example/old\n",
         "pier/pier.go": "package pier\n\ntype Pier struct {\n\tlength int\n}\n",
         "main.go": 'package main\n\nimport "harbour.example/new/pier"\n\ntype Quay struct {\n\tpier.Pier\n}\n',
-    }
-    with closing(open_index(write_project(tmp_path, files))) as index:
-        sync(index)
-        edit(index, "go.mod", "module harbour.example/new\n")
+    })  # fmt: skip
+    sync(index)
+    edit(index, "go.mod", "module harbour.example/new\n")
 
-        assert_equals_fresh(index)
+    assert_equals_fresh(index)
 
 
 @pytest.mark.requirement("NEO-044")
@@ -374,9 +389,7 @@ def test_deleting_a_file_removes_its_chunks_from_all_three_stores(index: Index, 
     assert_equals_fresh(index)
 
 
-def test_a_line_added_at_the_top_changes_only_metadata_and_line_numbers_are_correct(
-    index: Index, project: Path
-) -> None:
+def test_a_line_added_at_the_top_changes_only_metadata_such_as_line_numbers(index: Index, project: Path) -> None:
     sync(index)
 
     report = edit(index, "docs/ferry.md", "\n\n" + str(FILES["docs/ferry.md"]))
@@ -416,9 +429,7 @@ def test_a_changed_base_class_updates_its_subclasses_without_embedding(index: In
     assert_equals_fresh(index)
 
 
-def test_adding_or_removing_an_empty_package_file_renames_the_classes_of_the_package(
-    index: Index, project: Path
-) -> None:
+def test_adding_or_removing_an_empty_package_file_renames_its_classes(index: Index, project: Path) -> None:
     sync(index)
     edit(index, "src/__init__.py", "")
     assert_equals_fresh(index)
@@ -434,48 +445,41 @@ def test_adding_or_removing_an_empty_package_file_renames_the_classes_of_the_pac
 def test_a_file_that_moves_to_another_type_is_found_only_with_the_new_type(index: Index, project: Path) -> None:
     sync(index)
     index.close()
-    tickets = Settings(sources={"tickets": ["docs/tide.md"]})
-    moved = open_index(project, tickets)
+    with closing(open_index(project, Settings(sources={"tickets": ["docs/tide.md"]}))) as moved:
+        assert sync(moved).updated > 0
 
-    report = sync(moved)
-
-    (chunk,) = chunks_of(moved, "docs/tide.md")
-    assert report.updated > 0
-    service = QueryService(moved)
-    by_meaning = {
-        type_: {id_ for id_, _ in service.candidates(parse("tide"), type_).candidates.by_meaning}
-        for type_ in ("ticket", "guide")
-    }
-    assert by_meaning["ticket"] == {chunk.id} and chunk.id not in by_meaning["guide"]
-    moved.close()
+        (chunk,) = chunks_of(moved, "docs/tide.md")
+        tickets, guides = (
+            {id_ for id_, _ in QueryService(moved).candidates(parse("tide"), type_).candidates.by_meaning}
+            for type_ in ("ticket", "guide")
+        )
+        assert tickets == {chunk.id} and chunk.id not in guides
 
 
-def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tmp_path: Path, model: HashModel) -> None:
+def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(opened: Opened) -> None:
     text = "# Notice\n\nAll passengers keep clear of the ramp.\n"
-    index = open_index(write_project(tmp_path, {f"docs/{n}/a.md": text for n in range(90)}), model=model)
+    index = opened({f"docs/{n}/a.md": text for n in range(90)})
 
     report = sync(index)
 
     assert (report.created, report.embedded) == (90, 1)
     assert unfindable(index) == []
-    (tmp_path / "docs/7/a.md").unlink()
+    (index.root / "docs/7/a.md").unlink()
     assert sync(index).deleted == 1
     assert [len(ids) for ids in ids_everywhere(index)] == [89, 89, 89]
-    index.close()
 
 
-def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(tmp_path: Path) -> None:
-    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(90)})
-    with closing(open_index(tmp_path, limits=SMALL)) as index:
-        sync(index)
-        write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(30)})
+def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(opened: Opened) -> None:
+    index = opened({f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(90)}, limits=SMALL)
+    sync(index)
+    write_project(index.root, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(30)})
 
-        report = sync(index)
+    report = sync(index)
 
-        assert report.rebuilt == "more than a quarter of it was replaced or deleted"
-        assert [path.name for path in index.folder.glob("vectors-*")] == ["vectors-2"]
-        assert report.embedded == 30
-        assert_equals_fresh(index)
+    assert report.rebuilt == "more than a quarter of it was replaced or deleted"
+    assert [path.name for path in index.folder.glob("vectors-*")] == ["vectors-2"]
+    assert report.embedded == 30
+    assert_equals_fresh(index)
 
 
 def test_deleted_chunks_return_their_space(project: Path, index: Index) -> None:
@@ -515,9 +519,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=UNREADABLE.keys())
 @pytest.mark.promise(18)
-def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaired(
-    index: Index, content: bytes, reason: str
-) -> None:
+def test_an_unreadable_file_keeps_its_chunks_and_is_reported(index: Index, content: bytes, reason: str) -> None:
     sync(index)
     before = state_of(index)
 
@@ -532,32 +534,22 @@ def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaire
     assert_equals_fresh(index)
 
 
-def test_an_unreadable_folder_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
+@pytest.mark.parametrize(("path", "reported"), [("docs", "docs/"), ("docs/tide.md", "docs/tide.md")])
+def test_what_may_not_be_read_keeps_its_chunks_and_is_reported(
+    index: Index, project: Path, path: str, reported: str
+) -> None:
     sync(index)
     before = ids_everywhere(index)
 
-    with without_permission(project / "docs", project):
-        reports = [sync(index), sync(index)]
-
-    for report in reports:
-        assert [failure.source for failure in report.failed] == ["docs/"]
-        assert report.deleted == 0
-    assert ids_everywhere(index) == before
-    assert sync(index).failed == []
-
-
-def test_a_file_without_permission_keeps_its_chunks_and_is_reported_until_it_is_readable(
-    index: Index, project: Path
-) -> None:
-    sync(index)
-
-    with without_permission(project / "docs/tide.md", project):
+    with without_permission(project / path, project):
         settle(project)
-        assert [failure.source for failure in sync(index).failed] == ["docs/tide.md"]
+        reports = [sync(index), sync(index)]
         assert "docs/tide.md" in found_sources(index, "tables harbour master")
 
-    assert sync(index).failed == []
-    assert sync(index).failed == []
+    assert [[failure.source for failure in report.failed] for report in reports] == [[reported]] * 2
+    assert [report.deleted for report in reports] == [0, 0]
+    assert ids_everywhere(index) == before
+    assert [sync(index).failed for _ in range(2)] == [[], []]
 
 
 def test_broken_front_matter_is_reported_each_time_and_the_text_is_indexed(index: Index) -> None:
@@ -572,12 +564,11 @@ def test_broken_front_matter_is_reported_each_time_and_the_text_is_indexed(index
     assert found_sources(index, "fog closes") == {"docs/fog.md"}
 
 
-def test_a_configured_source_that_matches_nothing_always_causes_a_warning(project: Path) -> None:
-    index = open_index(project, Settings(sources={"adrs": ["decisions/*.md"]}))
+def test_a_configured_source_that_matches_nothing_always_causes_a_warning(opened: Opened) -> None:
+    index = opened(FILES, settings=Settings(sources={"adrs": ["decisions/*.md"]}))
 
     for report in (sync(index), sync(index)):
         assert report.warnings == ["The configured source `sources.adrs` does not match any file."]
-    index.close()
 
 
 @pytest.mark.promise(19)
@@ -592,19 +583,19 @@ def test_a_symlink_out_of_the_project_is_reported_and_not_followed(index: Index,
 
 
 @pytest.mark.promise(18)
-def test_files_with_unusual_names_are_indexed_by_their_names(tmp_path: Path) -> None:
+def test_files_with_unusual_names_are_indexed_by_their_names(opened: Opened) -> None:
     names = {
         "docs/with space.md", "docs/new\nline.md", "docs/quote'\".md", "docs/☂ umbrella.md", "docs/e\u0301.md",
         "docs/-rf.md", "docs/%s%n.md", "docs/" + "long" * 50 + ".md",
     }  # fmt: skip
-    with closing(open_index(write_project(tmp_path, dict.fromkeys(names, "# Odd\n\nlighthouse keeper\n")))) as index:
-        assert sync(index).failed == []
-        assert found_sources(index, "lighthouse") == names
+    index = opened(dict.fromkeys(names, "# Odd\n\nlighthouse keeper\n"))
+    assert sync(index).failed == []
+    assert found_sources(index, "lighthouse") == names
 
-        for name in names:
-            (tmp_path / name).unlink()
-        sync(index, allow_mass_delete=True)
-        assert ids_everywhere(index) == (set(), set(), set())
+    for name in names:
+        (index.root / name).unlink()
+    sync(index, allow_mass_delete=True)
+    assert ids_everywhere(index) == (set(), set(), set())
 
 
 @pytest.mark.promise(18)
@@ -617,14 +608,13 @@ def test_a_file_name_that_is_not_utf8_does_not_affect_other_files(index: Index, 
     assert {chunk.source for chunk in chunks_of(index)} == set(FILES)
 
 
-def test_an_empty_project_has_an_empty_index_and_a_search_reports_it(tmp_path: Path) -> None:
-    index = open_index(tmp_path)
+def test_an_empty_project_has_an_empty_index_and_a_search_reports_it(opened: Opened) -> None:
+    index = opened({})
 
     for report in (sync(index), sync(index)):
         assert (report.created, report.files, report.failed) == (0, 0, [])
     with pytest.raises(IndexMissing):
         retrieve(index, parse("anything"), None, 5)
-    index.close()
 
 
 # --- the guard ---------------------------------------------------------------------------------------------------
@@ -652,22 +642,21 @@ def test_a_sync_that_would_delete_much_is_rejected_and_changes_nothing(index: In
     assert_equals_fresh(index)
 
 
-def test_emptying_a_single_file_is_an_edit_regardless_of_its_share_of_the_index(tmp_path: Path) -> None:
-    index = open_index(write_project(tmp_path, {"a.md": "# A\n\nferry\n"}))
+def test_emptying_a_single_file_is_an_edit_regardless_of_its_share_of_the_index(opened: Opened) -> None:
+    index = opened({"a.md": "# A\n\nferry\n"})
     sync(index)
-    (tmp_path / "a.md").unlink()
+    (index.root / "a.md").unlink()
 
     assert sync(index).deleted == 1
-    index.close()
 
 
 # --- models ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("NEO-062")
-def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_sync(project: Path) -> None:
+def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_sync(opened: Opened) -> None:
     model = HashModel(refuses=["harbour master", "late again"])
-    index = open_index(project, model=model)
+    index = opened(FILES, model=model)
 
     reports = [sync(index), sync(index)]
 
@@ -681,7 +670,6 @@ def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_syn
     mended = sync(index)
     assert (mended.failed, mended.embedded, len(model.embedder.embedded)) == ([], 2, 2)
     assert_equals_fresh(index)
-    index.close()
 
 
 @pytest.mark.promise(14)
@@ -718,12 +706,12 @@ def test_create_stores_the_chunks_without_vectors_and_embed_adds_these(index: In
     assert sync(index).embedded == 0
 
 
-def test_after_create_alone_searches_find_the_new_text_and_the_index_counts_as_partial(
-    index: Index, project: Path
-) -> None:
+NEW_TIDE = {"docs/tide.md": "# Tide\n\nThe toll is 900 euro at the lighthouse.\n"}
+
+
+def test_after_create_alone_searches_find_the_new_text_in_a_partial_index(index: Index) -> None:
     sync(index)
-    (project / "docs/tide.md").write_text("# Tide\n\nThe toll is 900 euro at the lighthouse.\n", encoding="utf-8")
-    settle(project)
+    write_project(index.root, NEW_TIDE)
 
     create_only(index)
 
@@ -736,7 +724,7 @@ def test_after_create_alone_searches_find_the_new_text_and_the_index_counts_as_p
 
 
 @pytest.mark.parametrize("stage", ["reading", "indexing words", "embedding"])
-def test_a_sync_that_ends_at_any_stage_never_calls_old_text_fresh(index: Index, project: Path, stage: str) -> None:
+def test_a_sync_that_ends_at_any_stage_never_calls_old_text_fresh(index: Index, stage: str) -> None:
     class Ended(BaseException): ...
 
     def end(reached: str, done: int, total: int) -> None:
@@ -744,14 +732,12 @@ def test_a_sync_that_ends_at_any_stage_never_calls_old_text_fresh(index: Index, 
             raise Ended
 
     sync(index)
-    (project / "docs/tide.md").write_text("# Tide\n\nThe toll is 900 euro at the lighthouse.\n", encoding="utf-8")
-    settle(project)
+    write_project(index.root, NEW_TIDE)
 
     with pytest.raises(Ended):
         sync(index, end)
 
-    record = Freshness(index).record()
-    assert record["state"] in ("stale", "partial")
+    assert Freshness(index).record()["state"] in ("stale", "partial")
     sync(index)
     assert Freshness(index).record()["state"] == "fresh"
     assert_equals_fresh(index)
@@ -776,9 +762,7 @@ def test_delete_empties_everything_and_the_next_sync_restores_it_without_embeddi
 
 
 @pytest.mark.promise(12)
-def test_order_locale_time_zone_hash_seed_and_working_folder_do_not_change_a_byte(
-    project: Path, tmp_path: Path
-) -> None:
+def test_order_locale_time_zone_hash_seed_and_folder_do_not_change_a_byte(project: Path, tmp_path: Path) -> None:
     code = """
 import os, sys
 from pathlib import Path
@@ -819,11 +803,12 @@ def test_the_order_in_which_the_system_lists_files_does_not_change_a_byte() -> N
 
 @pytest.mark.promise(8, 17)
 @pytest.mark.parametrize("copies", [1_500, pytest.param(5_000, marks=pytest.mark.long)])
-def test_thousands_of_equal_chunks_hide_no_other_chunk(tmp_path: Path, copies: int) -> None:
+def test_thousands_of_equal_chunks_hide_no_other_chunk(opened: Opened, copies: int) -> None:
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(600)}
     equal = {f"same/{n}.txt": "The very same sentence stands here.\n" for n in range(copies)}
-    with closing(open_index(write_project(tmp_path, {**pages, **equal}))) as index:
-        report = sync(index)
+    index = opened({**pages, **equal})
 
-        assert (report.warnings, report.rebuilt) == ([], None)
-        assert unfindable(index) == []
+    report = sync(index)
+
+    assert (report.warnings, report.rebuilt) == ([], None)
+    assert unfindable(index) == []

@@ -140,9 +140,7 @@ def written(file: Path, before: str | None) -> str:
         "[query.weights]\nproximity = 1\nticketPenalty = -3\n[answer]\nprovider = 'none'\n[query]\nnResults = 50\n",
     ],
 )
-def test_weights_are_written_to_any_configuration_and_all_other_keys_are_kept(
-    tmp_path: Path, before: str | None
-) -> None:
+def test_weights_are_written_to_any_configuration_beside_the_other_keys(tmp_path: Path, before: str | None) -> None:
     file = tmp_path / "lore.toml"
     old = tomllib.loads(before or "")
 

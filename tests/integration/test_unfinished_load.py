@@ -99,9 +99,7 @@ def test_words_of_a_text_that_the_catalogue_never_had_are_removed(tmp_path: Path
         assert_equals_fresh(index)
 
 
-def test_other_weights_of_the_words_are_applied_by_the_next_sync(
-    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sync_applies_other_weights_of_words(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after an update of Lore: no file has changed, and all chunks are weighed anew."""
     before = dict(index.keywords.search("alpha zebra", 10))
     monkeypatch.setattr(keywords, "_REPEATED", 5)

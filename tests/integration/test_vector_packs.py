@@ -216,9 +216,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, subprocess.Po
         process.wait()
 
 
-def test_machines_share_vectors_in_an_object_store_until_it_is_killed(
-    tmp_path: Path, bucket: tuple[str, subprocess.Popen[bytes]]
-) -> None:
+def test_machines_share_vectors_in_a_bucket(tmp_path: Path, bucket: tuple[str, subprocess.Popen[bytes]]) -> None:
     target, server = bucket
     first, _ = synced(tmp_path / "first", target, writes=True)
     second, _ = synced(tmp_path / "second", target, writes=True)

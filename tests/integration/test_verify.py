@@ -136,9 +136,7 @@ def test_an_intact_index_is_compared_completely(project: Path) -> None:
 @pytest.mark.parametrize(
     ("store", "damage"), [(store, damage) for store, damages in DAMAGES.items() for damage in damages]
 )
-def test_damage_is_found_and_one_sync_rebuilds_the_store(
-    project: Path, store: str, damage: Callable[[Index], None]
-) -> None:
+def test_damage_is_found_and_repaired_by_one_sync(project: Path, store: str, damage: Callable[[Index], None]) -> None:
     model = HashModel()
     with closing(open_index(project, model=model)) as index:
         sync(index)

@@ -41,21 +41,26 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.fixture
+def adopted(tmp_path: Path) -> Path:
+    """Return a project whose index of this layout was adopted."""
+    project = project_with("index", tmp_path)
+    adopt(project / ".lore")
+    return project
+
+
 def set_layout(database: Path, layout: int) -> None:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
 
 
-def test_an_index_of_this_layout_is_used_as_it_is(tmp_path: Path) -> None:
+def test_an_index_of_this_layout_is_used_as_it_is(adopted: Path) -> None:
     """If this fails because a layout has changed: count its version up, and write the fixtures again."""
-    project = project_with("index", tmp_path)
-    adopt(project / ".lore")
-
-    with closing(open_index(project)) as index:
+    with closing(open_index(adopted)) as index:
         found = retrieve(index, parse("lighthouse subject3"), None, 10).found
         assert found[0].chunk.source == "docs/3.md"
         assert unfindable(index) == []
-    report, embedded = synced(project)
+    report, embedded = synced(adopted)
 
     assert (report.rebuilt, report.warnings, embedded) == (None, [], [])
     assert (report.created, report.updated, report.deleted) == (0, 0, 0)
@@ -85,44 +90,38 @@ def test_an_index_of_the_first_layout_is_built_again_once_it_is_adopted(tmp_path
     assert all((project / f".lore/{name}.damaged").exists() for name in (CATALOGUE, CACHE))
 
 
-def test_a_catalogue_of_a_later_layout_is_not_read_but_built_again(tmp_path: Path) -> None:
-    project = project_with("index", tmp_path)
-    adopt(project / ".lore")
-    set_layout(project / ".lore" / CATALOGUE, LATER)
+def test_a_catalogue_of_a_later_layout_is_not_read_but_built_again(adopted: Path) -> None:
+    set_layout(adopted / ".lore" / CATALOGUE, LATER)
 
     for _ in range(2):
-        with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged, match=f"layout {LATER}"):
+        with closing(open_index(adopted)) as index, pytest.raises(CatalogueDamaged, match=f"layout {LATER}"):
             retrieve(index, parse("lighthouse"), None, 10)
-    report, embedded = synced(project)
+    report, embedded = synced(adopted)
 
     assert (embedded, len(report.warnings)) == ([], 1)
-    assert is_ours(project / ".lore")
+    assert is_ours(adopted / ".lore")
 
 
-def test_vectors_of_a_cache_of_a_later_layout_are_computed_again(tmp_path: Path) -> None:
-    project = project_with("index", tmp_path)
-    adopt(project / ".lore")
-    set_layout(project / ".lore" / CACHE, LATER)
-    shutil.rmtree(project / ".lore/vectors-1")
+def test_vectors_of_a_cache_of_a_later_layout_are_computed_again(adopted: Path) -> None:
+    set_layout(adopted / ".lore" / CACHE, LATER)
+    shutil.rmtree(adopted / ".lore/vectors-1")
 
-    report, embedded = synced(project)
+    report, embedded = synced(adopted)
 
     assert (report.failed, len(embedded) >= len(FILES)) == ([], True)
-    assert (project / f".lore/{CACHE}.damaged").exists()
+    assert (adopted / f".lore/{CACHE}.damaged").exists()
 
 
-def test_vectors_that_an_earlier_chroma_wrote_are_found(tmp_path: Path) -> None:
-    project = project_with("index", tmp_path)
-    adopt(project / ".lore")
-    with closing(open_index(project)) as index:
+def test_vectors_that_an_earlier_chroma_wrote_are_found(adopted: Path) -> None:
+    with closing(open_index(adopted)) as index:
         expected = index.vectors.rows().keys()
-    shutil.rmtree(project / ".lore/vectors-1")
-    unpacked("chroma-1.0.0", project / ".lore/vectors-1")
+    shutil.rmtree(adopted / ".lore/vectors-1")
+    unpacked("chroma-1.0.0", adopted / ".lore/vectors-1")
 
-    with closing(open_index(project)) as index:
+    with closing(open_index(adopted)) as index:
         assert unfindable(index) == []
         assert index.vectors.rows().keys() == expected
-    _, embedded = synced(project)
+    _, embedded = synced(adopted)
 
     assert embedded == []
 

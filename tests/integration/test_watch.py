@@ -81,9 +81,7 @@ def watching(app: App) -> Iterator[None]:
             watched.result()
 
 
-def test_a_change_before_a_new_folder_is_watched_is_synced(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_before_its_folder_is_watched_counts(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, away = tmp_path / "home", tmp_path / "away"
     is_watched, folders = threading.Event(), app.index.files.folders
     document = folders()[-1] / KNOWLEDGE.removeprefix("@lore/")
