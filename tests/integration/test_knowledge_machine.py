@@ -133,9 +133,8 @@ class Writers(RuleBasedStateMachine):
         try:
             reverted = self.store.revert(commit, AGENT)
         except Conflict:
-            assert any(before.get(key) not in (after.get(key), was.get(key)) for key in changed) or changed != set(
-                before
-            )
+            mixed = any(before.get(key) not in (after.get(key), was.get(key)) for key in changed)
+            assert mixed or changed != set(before)
             return multiple()
         for project, name in changed:
             key = (project, name)

@@ -77,10 +77,8 @@ def test_concurrent_writers_lose_nothing(tmp_path: Path, processes: int, writes:
         store.edit(PROJECT, name, add_part(ChapterName("Count"), "0"), AGENT)
     begun = len(messages(home))
     with ExitStack() as stack:
-        running = [
-            stack.enter_context(child(COUNTER, home, names[n % len(names)], writes, f"agent {n}"))
-            for n in range(processes)
-        ]
+        started = (child(COUNTER, home, names[n % len(names)], writes, f"agent {n}") for n in range(processes))
+        running = [stack.enter_context(process) for process in started]
         for process in running:
             assert hear(process) == "ready\n"
         for process in running:

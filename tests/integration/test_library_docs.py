@@ -37,7 +37,9 @@ def pages(tmp_path: Path) -> dict[str, str]:
     return {file.relative_to(top).as_posix(): file.read_text() for file in sorted(top.rglob("*.md"))}
 
 
-def test_a_folder_is_copied_with_its_version_and_then_only_its_changes(tmp_path: Path, manager: LibraryManager) -> None:
+def test_only_the_changes_of_a_folder_are_copied_again_and_its_name_belongs_to_it(
+    tmp_path: Path, manager: LibraryManager
+) -> None:
     source = tmp_path / "kit"
     write_project(source, {
         "package.json": '{"version": "1.2.0"}', "docs/a.md": "# A\n", "docs/b.rst": "Part\n====\n\nText.\n", 
@@ -57,12 +59,18 @@ def test_a_folder_is_copied_with_its_version_and_then_only_its_changes(tmp_path:
     (source / "docs" / "b.rst").unlink()
     assert counts(updated(manager, manager.named("kit")[0])) == (0, 1, 0, 1)
 
+    write_project(tmp_path / "other", {"docs/a.md": "# Other\n"})
+    with pytest.raises(UsageError, match="is documentation from"):
+        updated(manager, DocSet("kit", FOLDER, str((tmp_path / "other").resolve())))
+    assert "# A again" in pages(tmp_path)["kit/docs/a.md"]
     assert [(docs.name, docs.version, docs.pages) for docs in manager.named()] == [("kit", "1.2.0", 1)]
     assert manager.remove("kit") == 1
     assert (pages(tmp_path), manager.named()) == ({}, [])
 
 
-def test_a_python_package_is_read_without_leaving_its_folder(tmp_path: Path, manager: LibraryManager) -> None:
+def test_a_python_package_is_read_within_its_folder_and_offers_its_address(
+    tmp_path: Path, manager: LibraryManager
+) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("# Secret\n")
     record = "harbour_kit/docs/moor.rst,,\nharbour_kit/code.py,,\n../../../../secret.md,,\nharbour_kit/link.md,,\n"
@@ -82,6 +90,7 @@ def test_a_python_package_is_read_without_leaving_its_folder(tmp_path: Path, man
     assert list(found.skipped) == ["harbour_kit/link.md"]
     report = updated(manager, DocSet("harbour-kit", kind, str((tmp_path / "venv").resolve()), "harbour-kit"))
     assert report.docs.version == "2.1"
+    assert "https://harbour.test/docs" in "".join(report.notes)
     assert "Secret" not in "".join(pages(tmp_path).values())
 
 
@@ -114,16 +123,6 @@ def test_a_package_that_links_out_of_its_folder_is_refused(tmp_path: Path) -> No
         find_package("kit", (tmp_path / "node_modules").resolve())
     with pytest.raises(NotFound, match="no package"):
         find_package("kit", venv.resolve())
-
-
-def test_one_name_is_documentation_from_one_place(tmp_path: Path, manager: LibraryManager) -> None:
-    for name in ("one", "two"):
-        write_project(tmp_path / name, {"a.md": f"# {name}\n"})
-    updated(manager, DocSet("kit", FOLDER, str((tmp_path / "one").resolve())))
-
-    with pytest.raises(UsageError, match="is documentation from"):
-        updated(manager, DocSet("kit", FOLDER, str((tmp_path / "two").resolve())))
-    assert "# one" in pages(tmp_path)["kit/a.md"]
 
 
 def test_a_folder_that_became_a_symlink_is_not_followed(tmp_path: Path, manager: LibraryManager) -> None:
@@ -195,11 +194,3 @@ def test_the_declarations_of_an_npm_package_have_pages(tmp_path: Path) -> None:
     text = found.pages["dist/kit.d.ts.md"].text
     assert text.startswith("# dist/kit\n\n## moor\n\n```ts\n")
     assert "Moors a ferry." in text
-
-
-def test_the_address_of_the_documentation_is_offered(tmp_path: Path, manager: LibraryManager) -> None:
-    place = python_package(tmp_path, {})
-
-    report = updated(manager, DocSet("harbour-kit", "python", str(place), "harbour-kit"))
-
-    assert "https://harbour.test/docs" in "".join(report.notes)

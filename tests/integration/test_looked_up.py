@@ -212,19 +212,15 @@ def test_a_missing_ticket_is_said_beside_the_one_that_exists(crane_app: App) -> 
     assert reply["found"] is True
 
 
-def test_classes_of_one_name_are_asked_back(crane_app: App) -> None:
-    reply = ask(crane_app, "which plugins implement the Adapter interface for air")
+def test_classes_of_one_name_are_asked_back_and_subclasses_told_apart(crane_app: App) -> None:
+    classes = ask(crane_app, "which plugins implement the Adapter interface for air")
+    subclasses = ask(crane_app, "list subclasses of Crane.ui.Widget")
 
-    assert reply["answer"].startswith("3 classes are called `Adapter`, 2 of them in `air`: ")
-    assert [one["source"] for one in reply["citations"]] == [
+    assert classes["answer"].startswith("3 classes are called `Adapter`, 2 of them in `air`: ")
+    assert [one["source"] for one in classes["citations"]] == [
         "carriers/air/fast/adapter.go", "carriers/air/slow/adapter.go",
     ]  # fmt: skip
-
-
-def test_subclasses_of_one_name_are_told_apart(crane_app: App) -> None:
-    reply = ask(crane_app, "list subclasses of Crane.ui.Widget")
-
-    assert "`Crane.ui.left.Panel` [1], `Crane.ui.right.Panel` [2]" in reply["answer"]
+    assert "`Crane.ui.left.Panel` [1], `Crane.ui.right.Panel` [2]" in subclasses["answer"]
 
 
 def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: App) -> None:
@@ -274,18 +270,23 @@ def test_a_definition_leads_and_neither_a_reference_nor_an_introduction_does(cra
     assert reply["answer"].startswith("A pallet wrapper is a machine that winds foil around the load of a pallet. [1]")
 
 
-def test_steps_are_shown_with_their_commands(crane_app: App) -> None:
-    reply = ask(crane_app, "how do I deploy Crane to a server")
+@pytest.mark.parametrize(
+    ("question", "source", "quoted"),
+    [
+        (
+            "how do I deploy Crane to a server",
+            "docs/deploy.md",
+            "To deploy Crane to a server, run these commands:\n\n```bash\ncrane build\ncrane push --all\n```",
+        ),
+        ("what is a conveyor lane?", "docs/glossary.md", "### Conveyor lanes\n\nThree ways side by side"),
+    ],
+    ids=["steps with their commands", "an entry of a glossary"],
+)
+def test_what_a_question_asks_for_is_quoted_first(crane_app: App, question: str, source: str, quoted: str) -> None:
+    first = ask(crane_app, question)["citations"][0]
 
-    quote = next(one["quote"] for one in reply["citations"] if one["source"] == "docs/deploy.md")
-    assert reply["citations"][0]["quote"] == quote
-    assert "To deploy Crane to a server, run these commands:\n\n```bash\ncrane build\ncrane push --all\n```" in quote
-
-
-def test_an_entry_of_a_glossary_is_a_definition(crane_app: App) -> None:
-    reply = ask(crane_app, "what is a conveyor lane?")
-
-    assert "### Conveyor lanes\n\nThree ways side by side" in reply["citations"][0]["quote"]
+    assert first["source"] == source
+    assert quoted in first["quote"]
 
 
 def test_a_file_far_ahead_of_the_others_shows_three_passages(tmp_path: Path, contract: Contract) -> None:

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -30,6 +30,7 @@ from tests.harness.projects import write_project
 from tests.harness.refusals import refused
 
 JSON = dict[str, Any]
+Toolsets = tuple[str, ...] | None
 LONG = "\n".join(f"Line {n} of a file that is long." for n in range(3000)) + "\n"
 FILES = {
     "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
@@ -53,15 +54,19 @@ def text_of(content: object) -> str:
     return content.text
 
 
-def asked(
-    app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] | None = None
-) -> Any:
+class Callee(Protocol):
+    """An app, or a stand-in for its calls."""
+
+    contract: Contract
+    call: Callable[..., Any]
+
+
+def asked(app: Callee, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: Toolsets = None) -> Any:
     """Return the result that a client of the app gets."""
 
     async def run() -> Any:
-        async with Client(
-            wired(build_server(app.contract, Calls(app.contract, app.call), toolsets)), mode=mode
-        ) as client:
+        server = build_server(app.contract, Calls(app.contract, app.call), toolsets)
+        async with Client(wired(server), mode=mode) as client:
             return await question(client)
 
     return anyio.run(run)
@@ -100,7 +105,7 @@ TOOLSETS = ("query", "documents", "manage", "database", "projects", "memories", 
 
 @pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
 @pytest.mark.requirement("KB-074", "KB-075")
-def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tuple[str, ...] | None) -> None:
+def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: Toolsets) -> None:
     async def observed(client: Client) -> tuple[str, set[str]]:
         return client.instructions or "", {tool.name for tool in (await client.list_tools()).tools}
 
@@ -155,9 +160,8 @@ def test_the_tool_definitions_for_clients_are_valid_and_complete(app: App, mode:
         assert tool.output_schema["required"] == operation.output_schema["required"]
         assert (tool.title, tool.description) == (operation.title, operation.description)
         assert tool.annotations.read_only_hint is not operation.changes_state
-    assert [tool.name for tool in listed.tools] == [
-        operation.id for operation in app.contract if operation.toolset in DEFAULT_TOOLSETS
-    ]
+    offered = [operation.id for operation in app.contract if operation.toolset in DEFAULT_TOOLSETS]
+    assert [tool.name for tool in listed.tools] == offered
 
 
 def test_lists_and_the_handbook_may_be_cached_but_indexed_content_may_not(app: App) -> None:
@@ -213,10 +217,12 @@ def test_an_error_is_returned_as_data_and_as_text_with_a_hint(app: App, mode: st
 
 
 @BOTH
-def test_the_handbook_is_a_resource_that_covers_every_tool_type_and_common_error(app: App, mode: str) -> None:
+def test_resources_are_listed_and_the_handbook_covers_every_tool_type_and_common_error(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_resources())
     read = asked(app, mode, lambda client: client.read_resource("lore://handbook")).contents[0]
+    templates = asked(app, mode, lambda client: client.list_resource_templates()).resource_templates
 
+    assert [template.uri_template for template in templates] == ["lore://document/{id}", "lore://source/{path}"]
     assert [resource.uri for resource in listed.resources] == ["lore://handbook"]
     assert all(resource.title and resource.description and resource.mime_type for resource in listed.resources)
     assert isinstance(read, types.TextResourceContents)
@@ -316,14 +322,6 @@ def test_an_invalid_uri_is_a_wrong_argument(app: App, mode: str, uri: str) -> No
 
 
 @BOTH
-def test_templates_list_the_readable_resources(app: App, mode: str) -> None:
-    listed = asked(app, mode, lambda client: client.list_resource_templates())
-
-    uris = [template.uri_template for template in listed.resource_templates]
-    assert uris == ["lore://document/{id}", "lore://source/{path}"]
-
-
-@BOTH
 @pytest.mark.parametrize(
     ("ref", "name", "typed", "expected"),
     [
@@ -369,11 +367,8 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
     for text in texts.values():
         assert '"v1.0.0"' in text
         assert "{" not in text
-        assert {word for word in re.findall(r"[a-z]+(?:_[a-z]+)+", text)} - {
-            "changed_files",
-            "synced_commit",
-            "next_cursor",
-        } <= set(app.contract.operations)
+        named = {*re.findall(r"[a-z]+(?:_[a-z]+)+", text)} - {"changed_files", "synced_commit", "next_cursor"}
+        assert named <= set(app.contract.operations)
     assert "git log --oneline 'v1.0.0..HEAD'" in texts["what_changed_since"]
 
 
@@ -400,8 +395,8 @@ def test_a_wrong_argument_of_a_prompt_is_named(app: App, mode: str, name: str, a
 class Slow:
     """An app with a call that reports progress and ends when the test releases it."""
 
-    def __init__(self) -> None:
-        self.arguments: JSON = {}
+    def __init__(self, contract: Contract) -> None:
+        self.contract, self.arguments = contract, JSON()
         self.reported = threading.Event()
         self.go = threading.Event()
         self.left = threading.Event()
@@ -432,21 +427,20 @@ def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_number
     monkeypatch: pytest.MonkeyPatch, contract: Contract, mode: str, name: str
 ) -> None:
     monkeypatch.setattr(tools, "PROGRESS_SECONDS", 600)  # otherwise a pause shows another step
-    slow, seen = Slow(), list[tuple[float, float | None, str | None]]()
+    slow, seen = Slow(contract), list[tuple[float, float | None, str | None]]()
     slow.go.set()
 
     async def watch(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total, message))
 
-    async def run() -> list[int | None]:
-        async with Client(wired(build_server(contract, Calls(contract, slow.call))), mode=mode) as client:
-            waited = []
-            for given, watching in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
-                await client.call_tool(name, given, progress_callback=watching)
-                waited.append(slow.arguments.get("wait_seconds"))
-            return waited
+    async def waited(client: Client) -> list[int | None]:
+        waits = []
+        for given, watching in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
+            await client.call_tool(name, given, progress_callback=watching)
+            waits.append(slow.arguments.get("wait_seconds"))
+        return waits
 
-    assert anyio.run(run) == [45, None, 7]
+    assert asked(slow, mode, waited) == [45, None, 7]
     steps = [progress for progress, _, _ in seen[: len(seen) // 2]]
     assert steps == sorted(set(steps))
     assert [message for _, _, message in seen[:3]] == ["starting", "reading: 0 of 4", "reading: 4 of 4"]
@@ -456,8 +450,8 @@ def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_number
 class Writing:
     """An app that writes the second half of an answer after the client has received the first."""
 
-    def __init__(self) -> None:
-        self.is_heard = threading.Event()
+    def __init__(self, contract: Contract) -> None:
+        self.contract, self.is_heard = contract, threading.Event()
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         listener.text("It doubles.")
@@ -468,18 +462,15 @@ class Writing:
 
 @BOTH
 def test_a_client_that_requests_progress_hears_an_answer_while_it_is_written(contract: Contract, mode: str) -> None:
-    writing, heard, numbers = Writing(), list[str | None](), list[float]()
+    writing, heard, numbers = Writing(contract), list[str | None](), list[float]()
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append(message)
         numbers.append(progress)
         writing.is_heard.set()
 
-    async def run() -> Any:
-        async with Client(wired(build_server(contract, Calls(contract, writing.call))), mode=mode) as client:
-            return await client.call_tool("ask_knowledge_base", {"query": "retries"}, progress_callback=hear)
-
-    result = anyio.run(run)
+    call = "ask_knowledge_base", {"query": "retries"}
+    result = asked(writing, mode, lambda client: client.call_tool(*call, progress_callback=hear))
 
     assert heard == ["It doubles.", "\n\nAt most five times."]
     assert numbers == sorted(set(numbers))
@@ -488,18 +479,17 @@ def test_a_client_that_requests_progress_hears_an_answer_while_it_is_written(con
 
 @BOTH
 def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, mode: str) -> None:
-    slow = Slow()
+    slow = Slow(contract)
 
-    async def run() -> str:
-        async with Client(wired(build_server(contract, Calls(contract, slow.call))), mode=mode) as client:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
-                await anyio.to_thread.run_sync(slow.reported.wait, 120)
-                tasks.cancel_scope.cancel()
-            assert await anyio.to_thread.run_sync(slow.left.wait, 120)
-            return (await client.list_tools()).tools[0].name
+    async def cancelled(client: Client) -> str:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
+            await anyio.to_thread.run_sync(slow.reported.wait, 120)
+            tasks.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(slow.left.wait, 120)
+        return (await client.list_tools()).tools[0].name
 
-    assert anyio.run(run) == "query_documents"
+    assert asked(slow, mode, cancelled) == "query_documents"
 
 
 def test_cancelling_a_sync_call_does_not_cancel_its_job(hash_app: App) -> None:

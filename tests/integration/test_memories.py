@@ -78,9 +78,8 @@ def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit(home: Path,
     path = f"projects/my-app/memories/g/a-name-{done['sha256'][:12]}.md"
     assert (done["id"], done["path"], done["parts"]) == (f"g/a-name-{done['sha256'][:12]}", path, 1)
     assert (home / path).read_text(encoding="utf-8").endswith("---\nA body.\n")
-    assert git(home, "log", "-1", "--format=%H %an %s") == (
-        f"{done['commit']} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
-    )
+    last = git(home, "log", "-1", "--format=%H %an %s")
+    assert last == f"{done['commit']} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
     assert_sound(home)
 
 

@@ -82,8 +82,9 @@ def test_a_question_without_words_is_not_an_error(search: Call, query: str) -> N
     assert "degraded" not in search(query)
 
 
-def test_a_memory_is_returned_with_all_its_metadata(search: Call) -> None:
-    found = search("apt-28")["results"][0]
+@pytest.mark.parametrize("query", ["apt-28", "cti", "intrusion"])
+def test_a_memory_is_found_by_its_text_tags_and_type_and_has_all_its_metadata(search: Call, query: str) -> None:
+    found = search(query)["results"][0]
 
     assert found.pop("score") > 0
     assert found.pop("created").endswith("Z")
@@ -93,11 +94,6 @@ def test_a_memory_is_returned_with_all_its_metadata(search: Call) -> None:
         "name": "Actors", "group_id": "research", "source": "R/a.md", "parts": 1, "excerpt": "apt-28 was here.",
         "metadata": {"rating": 5, "tags": ["cti", 28], "capture_type": "INTRUSION"}, "origin": "memory",
     }  # fmt: skip
-
-
-def test_the_tags_and_the_type_of_the_metadata_are_searched_too(search: Call) -> None:
-    assert names(search("cti"))[0] == "Actors"
-    assert names(search("intrusion"))[0] == "Actors"
 
 
 @pytest.mark.requirement("HOOK-016")

@@ -372,9 +372,7 @@ def test_the_request_has_the_schema_the_fence_and_the_key_only_in_a_header(run: 
 
 
 @pytest.mark.parametrize("case", ["500", "closed", "garbage", "prose", "good"])
-def test_no_log_has_a_key_question_or_passage(
-    run: Run, wire: Wire, case: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_log_has_key_question_or_passage(run: Run, wire: Wire, case: str, caplog: pytest.LogCaptureFixture) -> None:
     good = (wire.stream(honest(FIRST)), "")
     with caplog.at_level(logging.DEBUG), model_server.serving({**cases(wire), "good": good}[case][0]) as fake:
         streamed(run(fake))

@@ -79,20 +79,25 @@ def damaged(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("kind", ["a name of the hub", "a folder that is not there", "a damaged folder"])
+WITHOUT_MODEL = {
+    "a name of the hub": ("nobody/no-such-model", ""),
+    "a folder that is not there": ("./nowhere", ""),
+    "a damaged folder": ("damaged", ""),
+    "the default model without its weights": (DEFAULT_MODEL, "weights of the default model"),
+}
+
+
+@pytest.mark.parametrize(("name", "reason"), WITHOUT_MODEL.values(), ids=WITHOUT_MODEL)
 def test_a_search_falls_back_to_keywords_and_reports_the_reason(
-    project: Path, contract: Contract, hub: list[str], tmp_path: Path, kind: str
+    project: Path, contract: Contract, hub: list[str], instead: Path, tmp_path: Path, name: str, reason: str
 ) -> None:
-    name = {
-        "a name of the hub": "nobody/no-such-model",
-        "a folder that is not there": "./nowhere",
-        "a damaged folder": damaged(tmp_path / "damaged"),
-    }[kind]
-    with closing(App(project, configured(name), contract)) as app:
+    settings = configured(damaged(tmp_path / "damaged") if name == "damaged" else name)
+    with closing(App(project, settings, contract)) as app:
         for _ in range(2):
             reply = app.call("query_documents", {"query": "lighthouse"})
             assert reply["results"][0]["source"] == "a.md"
             assert "Keyword search only" in reply["degraded"]
+            assert reason in reply["degraded"]
         embedding = next(check for check in app.call("healthcheck", {})["checks"] if check["part"] == "embedding")
     assert embedding["status"] == "failed"
     assert hub == []
@@ -158,9 +163,8 @@ def test_a_hub_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> 
             model.prepare(lambda *_: None, may_download=True)
 
 
-def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-
+@pytest.mark.usefixtures("own_cache")
+def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path) -> None:
     def cancel(stage: str, done: int, total: int) -> None:
         raise Cancelled("The build was cancelled.")
 
@@ -168,8 +172,8 @@ def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypa
         ConfiguredModel(EmbeddingSettings(model=damaged(tmp_path / "model"))).prepare(cancel, may_download=True)
 
 
-def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_damaged_compiled_model_files_are_reported(tmp_path: Path) -> None:
     folder = model_cache.compiled_folder(damaged(tmp_path / "x"), model_cache.EMBEDDER)
     folder.mkdir(parents=True)
     (folder / "info.json").write_text('{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}')
@@ -184,9 +188,8 @@ TEXTS = ["How does a worker shut down?", "x", "the ferry crosses at dawn " * 60,
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -240,7 +243,8 @@ def test_the_first_use_checks_the_weights_and_loads_nothing_that_compiles(tmp_pa
     assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) < 1_000
 
 
-def test_weights_behind_a_symlink_are_used(instead: Path, own_cache: Path) -> None:
+@pytest.mark.usefixtures("own_cache")
+def test_weights_behind_a_symlink_are_used(instead: Path) -> None:
     for file in DATA.iterdir():
         (instead / file.name).symlink_to(file.resolve())
 
@@ -256,8 +260,9 @@ def test_missing_weights_are_reported_with_the_way_to_get_them() -> None:
             use()
 
 
+@pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("name", [WEIGHTS, "tokenizer.json"])
-def test_other_files_are_refused(instead: Path, own_cache: Path, name: str) -> None:
+def test_other_files_are_refused(instead: Path, name: str) -> None:
     for file in (WEIGHTS, "tokenizer.json"):
         shutil.copy(DATA / file, instead / file)
     assert ConfiguredModel(EmbeddingSettings()).fingerprint
@@ -269,29 +274,10 @@ def test_other_files_are_refused(instead: Path, own_cache: Path, name: str) -> N
         ConfiguredModel(EmbeddingSettings()).open()
 
 
-def test_a_damaged_graph_of_the_default_model_is_repaired_by_an_installation_not_a_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_graph_is_repaired_by_an_installation_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(FOLDER, tmp_path / "default_model")
     (tmp_path / "default_model" / "model.onnx").write_bytes(b"damage")
     monkeypatch.setattr(model_cache, "FOLDER", tmp_path / "default_model")
 
-    with pytest.raises(ProviderUnavailable, match="damaged") as found:
+    with refused(ProviderUnavailable, match="damaged", hint=model_cache.REINSTALL):
         ConfiguredModel(Settings().embedding).open()
-
-    assert found.value.hint == model_cache.REINSTALL
-
-
-def test_a_search_without_the_weights_uses_keywords_and_names_them(
-    tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
-    with closing(App(project, Settings(), contract, HashModel())) as app:
-        sync_job(app)
-    monkeypatch.setattr(model_cache, "DATA", tmp_path)
-
-    with closing(App(project, Settings(), contract)) as app:
-        reply = app.call("query_documents", {"query": "lighthouse"})
-
-    assert reply["results"][0]["source"] == "a.md"
-    assert "weights of the default model" in reply["degraded"]

@@ -39,6 +39,30 @@ def write(project: Path, edition: int) -> None:
     write_project(project, {PATH: f"# Alpha\n\nAlpha is the first letter in edition{edition} of the alphabet.\n"})
 
 
+@pytest.mark.promise(5)
+@pytest.mark.parametrize(("operation", "arguments"), READS)
+def test_a_reply_that_shows_a_changed_file_is_stale_although_the_watcher_has_not_reported_it(
+    app: App, operation: str, arguments: JSON
+) -> None:
+    app.freshness.watched = True  # so it does not check all files again by itself
+
+    def asked() -> JSON:
+        return app.call(operation, arguments_of(app, arguments))
+
+    assert asked()["freshness"]["state"] == "fresh"
+    write(app.index.root, 2)
+    reply = asked()
+    assert any(part.get("changed") for part in (reply, *reply.get("results", ()), *reply.get("citations", ())))
+    assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
+
+    app.freshness.notice()
+    assert app.freshness.changed_files() == {PATH}
+    sync(app.index)
+    write(app.index.root, 3)
+    again = asked()
+    assert (again["freshness"]["state"], again["freshness"]["changed_files"]) == ("stale", 1)
+
+
 @pytest.fixture
 def sync_before_freshness(app: App, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return a function that makes the next replies meet an edit and its sync before they compare their files."""
@@ -58,7 +82,7 @@ def sync_before_freshness(app: App, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 
 def arguments_of(app: App, arguments: JSON) -> JSON:
-    return arguments or {"id": app.call("query_documents", {"query": "alpha"})["results"][0]["id"]}
+    return arguments or {"id": app.index.catalogue.of_source(PATH)[0].id}
 
 
 @pytest.mark.promise(5)
@@ -96,18 +120,12 @@ def index(tmp_path: Path) -> Iterator[Index]:
     index.close()
 
 
-def test_the_same_query_is_searched_once(index: Index) -> None:
+def test_a_query_is_searched_once_until_a_sync(index: Index) -> None:
     queries = QueryService(index)
     first = queries.find("zebra")
-
     assert queries.find("zebra") is first
     assert queries.find("zebra", filters=Filters(types=("guide",))) is not first
     assert queries.find("okapi") is not first
-
-
-def test_a_query_is_searched_again_after_a_sync(index: Index) -> None:
-    queries = QueryService(index)
-    first = queries.find("zebra")
     (index.root / "c.md").write_text("# Gamma\n\nAnother zebra text.\n")
     settle(index.root)
     sync(index)

@@ -76,7 +76,7 @@ def test_the_project_that_was_unused_for_longest_makes_room_and_opens_again(root
     assert not any(is_in_use(root / ".lore") for root in roots.values())
 
 
-def test_the_threads_that_watch_open_projects_are_not_those_that_open_others(
+def test_threads_that_watch_projects_are_not_those_that_open_others(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lore_server.owner.process.WATCH_AGAIN_MS", 600_000)  # a watcher keeps its thread that long

@@ -44,10 +44,8 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
             pull(wanted, lambda stage: None)
         with serving(DocsSite({"/docs/": html_page("Ferry", EVIL)})) as address:
             LibraryManager(app.index.folder).update(DocSet("ferry", SITE, f"{address}/docs/"), lambda stage: None)
-        app.call(
-            "create_knowledge_file",
-            {"filename": "zebra", "title": "Zebras", "chapters": [{"title": "One", "content": EVIL}]},
-        )
+        chapters = [{"title": "One", "content": EVIL}]
+        app.call("create_knowledge_file", {"filename": "zebra", "title": "Zebras", "chapters": chapters})
         app.call("add_memory", {"name": "Zebra", "body": EVIL, "group_id": "learning"})
         sync_job(app)
         yield app

@@ -102,22 +102,11 @@ def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
     assert min(taken) < 0.1
 
 
-def test_an_index_opened_in_one_thread_can_be_closed_in_another(tmp_path: Path) -> None:
-    index = Index(tmp_path.resolve(), Settings(), HashModel())
-    thread = threading.Thread(target=index.own)
+def test_two_indexes_exclude_each_other_within_a_process_until_any_thread_closes_the_first(tmp_path: Path) -> None:
+    first, second = (Index(tmp_path.resolve(), Settings(), HashModel()) for _ in range(2))
+    thread = threading.Thread(target=first.own)
     thread.start()
     thread.join()
-
-    index.close()
-
-    other = Index(tmp_path.resolve(), Settings(), HashModel())
-    other.own()
-    other.close()
-
-
-def test_two_indexes_of_a_folder_exclude_each_other_even_within_a_process_until_one_is_closed(tmp_path: Path) -> None:
-    first, second = (Index(tmp_path.resolve(), Settings(), HashModel()) for _ in range(2))
-    first.own()
     with pytest.raises(Busy, match=str(os.getpid())):
         second.own()
 

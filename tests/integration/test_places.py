@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, NotFound
+from lore_etl.core.json_types import JSON
 from lore_server.app import App
 from lore_server.operations.table import render
 from lore_server.replies.render_index import NONE_LISTED
@@ -107,33 +108,24 @@ def test_the_origin_of_each_place_is_shown_and_its_history_if_requested(app: App
     assert render("get_source", reply).whole().count("note: ") == 2
 
 
-@pytest.mark.parametrize("part", [{"start": 2}, {"end": 3}, {"cursor": "anything"}], ids=str)
-def test_a_part_of_several_places_is_refused_because_it_belongs_to_one_file(app: App, part: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument, match="for a single file"):
-        read(app, "src/crew.py\nREADME.md", **part)
+PARTS: list[JSON] = [{"start": 2}, {"end": 3}, {"cursor": "anything"}]
+SINGLE, BOTH = "for a single file", "in `path` and in `start` or `end`"
+ENDS = r"Lines 3 to 2 of docs/rope\.md end before they begin"
+WRONG: list[tuple[JSON, type[LoreError], str]] = [
+    ({"path": "docs/bread.md\ndocs/bred.md"}, DocumentNotFound, r"docs/bred\.md"),
+    ({"path": "docs/bread.md\ndocs/rope.md:9"}, InvalidArgument, r"docs/rope\.md has no such lines"),
+    ({"path": "\n".join(["docs/bread.md"] * 21)}, InvalidArgument, "too many"),
+    *(({"path": "src/crew.py\nREADME.md", **part}, InvalidArgument, SINGLE) for part in PARTS),
+    *(({"path": "src/crew.py:5-6", **part}, InvalidArgument, BOTH) for part in PARTS[:2]),
+    ({"path": "docs/rope.md:3-2"}, InvalidArgument, ENDS),
+    ({"path": "docs/rope.md", "start": 3, "end": 2}, InvalidArgument, ENDS),
+]
 
 
-def test_a_missing_place_is_named(app: App) -> None:
-    with pytest.raises(DocumentNotFound, match=r"docs/bred\.md"):
-        read(app, "docs/bread.md\ndocs/bred.md")
-    with pytest.raises(InvalidArgument, match=r"docs/rope\.md has no such lines"):
-        read(app, "docs/bread.md\ndocs/rope.md:9")
-    with pytest.raises(InvalidArgument, match="too many"):
-        read(app, "\n".join(["docs/bread.md"] * 21))
-
-
-@pytest.mark.parametrize(
-    "asked", [{"path": "docs/rope.md:3-2"}, {"path": "docs/rope.md", "start": 3, "end": 2}], ids=str
-)
-def test_lines_that_end_before_they_begin_are_refused_as_such(app: App, asked: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument, match=r"Lines 3 to 2 of docs/rope\.md end before they begin"):
-        read(app, **asked)
-
-
-@pytest.mark.parametrize("part", [{"start": 2}, {"end": 3}], ids=str)
-def test_lines_are_named_in_the_path_or_beside_it_but_not_in_both(app: App, part: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument, match="in `path` and in `start` or `end`"):
-        read(app, "src/crew.py:5-6", **part)
+@pytest.mark.parametrize(("asked", "error", "message"), WRONG, ids=str)
+def test_a_missing_or_contradictory_place_is_named(app: App, asked: JSON, error: type[LoreError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        app.call("get_source", asked)
 
 
 @pytest.mark.parametrize("place", ["docs/mooring.md", "docs/mooring.md:1-3", '"docs/mooring.md:3"'])

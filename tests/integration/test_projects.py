@@ -86,10 +86,9 @@ def test_a_replaced_text_can_be_read_by_its_commit(call: Call) -> None:
     call("update_project_main", content="now")
     done = call("write_knowledge_file", filename="guide", content=f"{text}\n## More\n\nx\n", author="ann")
 
-    listed = call("list_knowledge_files")["files"]
-    assert [(document["filename"], document["chapters"], document["version"]) for document in listed] == [
-        ("guide.md", 2, done["version"])
-    ]
+    files = call("list_knowledge_files")["files"]
+    listed = [(document["filename"], document["chapters"], document["version"]) for document in files]
+    assert listed == [("guide.md", 2, done["version"])]
     for name, more in (("write_knowledge_file", {"filename": "guide"}), ("update_project_main", {})):
         record = failed(call, name, content="x", expected_version=first["version"], **more)
         assert record["code"] == "CONFLICT"
@@ -219,20 +218,15 @@ def test_a_document_of_an_earlier_version_keeps_its_name(call: Call, home: Path)
     assert [path.name for path in folder.iterdir()] == ["x-77710aed.md"]
 
 
-@pytest.mark.requirement("KB-047")
-def test_hostile_project_ids_are_rejected(call: Call, home: Path) -> None:
+@pytest.mark.requirement("KB-006", "KB-047")
+def test_hostile_project_ids_are_rejected_and_any_other_id_has_its_own_folder(call: Call, home: Path) -> None:
     codes = {name: failed(call, "update_project_main", project_id=name, content="x")["code"] for name in HOSTILE_IDS}
-
     assert {name for name, code in codes.items() if code not in ("INVALID_PROJECT_ID", "INVALID_INPUT")} == set()
     assert not list(home.rglob("*.md"))
 
-
-@pytest.mark.requirement("KB-006")
-def test_any_other_id_is_a_project_in_its_own_folder(call: Call, home: Path) -> None:
     names = ["team/app", "a/b", "C: x", "con", "--help", "日本語", "🎉", "a" * 200]
     for name in names:
         call("update_project_main", project_id=name, content=f"Of {name}.")
-
     assert [call("get_project_main", project_id=name)["content"] for name in names] == [f"Of {name}." for name in names]
     assert [path.parent.parent for path in home.rglob("main.md")] == [home / "projects"] * len(names)
 
@@ -287,7 +281,7 @@ OF_NO_PROJECT: list[tuple[str, JSON]] = [
     ],
 )
 @pytest.mark.requirement("KB-022", "KB-044", "KB-046", "KB-050", "KB-055", "KB-083")
-def test_errors_have_the_codes_and_the_schema_of_the_original(
+def test_errors_have_the_code_and_schema_of_the_original(
     app: App, call: Call, name: str, arguments: JSON, code: str
 ) -> None:
     write(call)

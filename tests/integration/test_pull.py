@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, StorageError, UsageError
+from lore_etl.core.errors import Busy, LoreError, NotFound, ProviderUnavailable, StorageError, UsageError
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.sqlite_file import Records
 from lore_server.trackers.pull import PullReport, PullRequest, pull
@@ -293,22 +293,23 @@ def test_a_token_is_sent_to_no_other_host(tmp_path: Path) -> None:
     assert (tracker.tokens, other.requests) == (["Bearer secret"], [])
 
 
+NO_PROJECTS = ["acme", "../etc", "acme/..", "acme/x/y", "acme/x?y", ""]
+NO_ADDRESSES = ["http://example.org", "ftp://127.0.0.1", "x"]
+
+
 @pytest.mark.parametrize(
-    ("address", "reason"),
+    ("project", "address", "error", "reason"),
     [
-        *((address, "not an https address") for address in ("http://example.org", "ftp://127.0.0.1", "x")),
-        ("https://[bad", "unexpected format"),
+        *((project, "", UsageError, "not a project") for project in NO_PROJECTS),
+        *(("acme/ferry", address, UsageError, "not an https address") for address in NO_ADDRESSES),
+        ("acme/ferry", "https://[bad", ProviderUnavailable, "unexpected format"),
     ],
 )
-def test_an_unencrypted_and_an_invalid_address_are_refused(tmp_path: Path, address: str, reason: str) -> None:
-    with pytest.raises((UsageError, ProviderUnavailable), match=reason):
-        pulled(Tracker(), tmp_path, address)
-
-
-@pytest.mark.parametrize("project", ["acme", "../etc", "acme/..", "acme/x/y", "acme/x?y", ""])
-def test_only_the_name_of_a_project_is_accepted(tmp_path: Path, project: str) -> None:
-    with pytest.raises(UsageError, match="not a project"):
-        pull(PullRequest("github", project, tmp_path), lambda stage: None)
+def test_only_the_name_of_a_project_and_an_encrypted_address_are_accepted(
+    tmp_path: Path, project: str, address: str, error: type[LoreError], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        pull(PullRequest("github", project, tmp_path, address=address), lambda stage: None)
 
 
 def test_a_pull_request_is_linked_to_the_tickets_that_it_closes_and_to_no_others_later(tmp_path: Path) -> None:
@@ -340,9 +341,8 @@ def test_a_refusal_says_what_the_tracker_replied_and_not_why(tmp_path: Path, env
             pulled(tracker, tmp_path, environment=environment)
         for status in (403, 404, 410):  # a list may be switched off in a project
             tracker.instead = partial(refused, status)
-            with pytest.raises(
-                NotFound, match=rf"^The tracker does not show /repos/acme/ferry/issues \(status {status}"
-            ):
+            message = rf"^The tracker does not show /repos/acme/ferry/issues \(status {status}"
+            with pytest.raises(NotFound, match=message):
                 pulled(tracker, tmp_path, environment=environment)
 
 

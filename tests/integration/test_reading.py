@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +81,14 @@ def test_a_framework_document_is_read_by_its_path_within_the_framework_folder(ro
     assert rules[1]["source"] == ".ce/RULES.md"
 
 
-def test_a_project_document_is_read_by_its_path(root: Path) -> None:
-    found = reader(root).user(path="examples/patterns/api-errors.md", max_tokens=BUDGET)
-
+def test_a_project_document_is_read_by_its_path_and_a_page_also_without_its_extension(root: Path) -> None:
+    user = partial(reader(root).user, max_tokens=BUDGET)
+    found = user(path="examples/patterns/api-errors.md")
     assert found["metadata"]["tags"] == ["api", "error", "fastapi"]
     assert found["content"].startswith("---\ntags: [api")
-    assert reader(root).user(path="docs/Ünïcode – straße.md", max_tokens=BUDGET)["metadata"]["title"] == "Straße"
-    assert reader(root).user(path="AGENTS.md", max_tokens=BUDGET)["source"] == "CLAUDE.md"
+    assert user(path="docs/Ünïcode – straße.md")["metadata"]["title"] == "Straße"
+    assert user(path="AGENTS.md")["source"] == "CLAUDE.md"
 
-
-def test_a_framework_page_is_read_without_its_file_extension(root: Path) -> None:
     found = reader(root).framework(doc_path="research/01-prp-system", max_tokens=BUDGET)
 
     assert found["source"] == ".ce/docs/research/01-prp-system.md"

@@ -98,9 +98,8 @@ def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
 
     reply = app.call("ask_knowledge_base", {"query": "Which members does dock.Clerk have?"})
 
-    assert reply["answer"] == (
-        "`Clerk` defines at least 2 members in dock/clerk.go and 1 other file: `name` [1], `File` [2]."
-    )
+    where = "in dock/clerk.go and 1 other file"
+    assert reply["answer"] == f"`Clerk` defines at least 2 members {where}: `name` [1], `File` [2]."
     assert [one["quote"] for one in reply["citations"]][1] == "func (c *Clerk) File() {}"
 
 
@@ -239,7 +238,7 @@ def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_co
     assert "no use of it was found\n" in OPERATIONS["get_class_hierarchy"].text(unused).body
 
 
-def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(app: App) -> None:
+def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places_tests_last(app: App) -> None:
     edit(app, USES)
 
     used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
@@ -253,14 +252,9 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
     assert broken["mode"] != "structural"  # no file names it
     assert "Quay" in made["answer"]
 
-
-def test_tests_that_use_a_function_are_shown_after_the_other_files(app: App) -> None:
-    test = "from sail import hoist\n\n\ndef test_hoist() -> None:\n" + "    hoist()\n" * 5
-    edit(app, {**USES, "tests/test_sail.py": test})
-
-    used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
-
-    assert [row["source"] for row in used["citations"]] == ["src/boat.py", "tests/test_sail.py"]
+    edit(app, {"tests/test_sail.py": "from sail import hoist\n\n\ndef test_hoist() -> None:\n" + "    hoist()\n" * 5})
+    tested = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
+    assert [row["source"] for row in tested["citations"]] == ["src/boat.py", "tests/test_sail.py"]
 
 
 MANY_LINES = "import mast\nfrom sail import (\n    Sail,\n    hoist,\n)\n\n\n"

@@ -41,11 +41,6 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
     app.close()
 
 
-def index_of(app: App) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((app.index.root / INDEX).read_text(encoding="utf-8"))
-    return found
-
-
 @pytest.mark.requirement("NEO-012", "NEO-013", "NEO-014", "NEO-015", "NEO-016", "NEO-017", "NEO-018", "NEO-061")
 def test_each_type_of_document_can_be_asked_for_alone_and_the_best_result_is_the_first(app: App) -> None:
     everything = app.call("query_documents", {"query": "sail", "limit": 50})["results"]
@@ -112,22 +107,13 @@ def test_signs_in_a_question_do_no_harm(app: App, query: str) -> None:
     assert app.call("knowledge_search", {"query": query})["success"] is True
 
 
-@pytest.mark.requirement("KM-015")
-def test_the_id_of_a_prp_may_have_a_part_after_the_point(app: App) -> None:
-    assert index_of(app)["knowledge"]["user_prps"]["PRP-29.3"]["source"] == "PRPs/executed/PRP-29.3-query.md"
+@pytest.mark.requirement("KM-010", "KM-015", "KM-021", "KM-023", "KM-024", "KM-044", "KM-048")
+def test_the_index_file_has_each_prp_and_each_rule_with_its_line_but_no_picture_or_dependency(app: App) -> None:
+    knowledge = json.loads((app.index.root / INDEX).read_text(encoding="utf-8"))["knowledge"]
+    rules = sorted(knowledge["system_rules"].values(), key=lambda rule: rule["line"])
 
-
-@pytest.mark.requirement("KM-010", "KM-021", "KM-023", "KM-024")
-def test_each_rule_is_an_entry_with_its_line_and_at_most_100_characters(app: App) -> None:
-    rules = sorted(index_of(app)["knowledge"]["system_rules"].values(), key=lambda rule: rule["line"])
-
+    assert knowledge["user_prps"]["PRP-29.3"]["source"] == "PRPs/executed/PRP-29.3-query.md"
     assert [rule["line"] for rule in rules] == [3, 5]
     assert all(rule["source"] == ".ce/RULES.md" and len(rule["excerpt"]) <= 100 for rule in rules)
-
-
-@pytest.mark.requirement("KM-044", "KM-048")
-def test_pictures_and_dependencies_are_left_out(app: App) -> None:
-    knowledge = index_of(app)["knowledge"]
-
     assert "picture" not in str(knowledge)
     assert knowledge["user_patterns"]["api-errors"]["referenced_by"] == ["PRP-10", "PRP-11", "PRP-12"]

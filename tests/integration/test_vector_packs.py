@@ -160,14 +160,13 @@ def test_a_target_that_does_not_answer_is_left_after_a_time(monkeypatch: pytest.
         VectorPacks(f"http://127.0.0.1:{port}/lore", "model", 3).get({"0" * 64})
 
 
-def test_a_vector_that_is_wrong_alone_is_refused_when_a_search_finds_it(tmp_path: Path, target: Path) -> None:
+def test_a_vector_that_is_wrong_alone_is_refused_when_a_search_finds_it(
+    tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     forged(target)
     settings = Settings(embedding=EmbeddingSettings(shared=str(target), cache_mb=0))
-    with (
-        closing(Index(write_project(tmp_path / "second", FILES), settings, HashModel())) as index,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setattr("lore_etl.pipeline.embed.COMPARED", 0)  # as if chance had chosen only right ones
+    monkeypatch.setattr("lore_etl.pipeline.embed.COMPARED", 0)  # as if chance had chosen only right ones
+    with closing(Index(write_project(tmp_path / "second", FILES), settings, HashModel())) as index:
         assert sync(index).embedded == 0
         outcome = QueryService(index).find(QUESTION)
         assert outcome.degraded and outcome.ranked[0].source == "docs/7.md"

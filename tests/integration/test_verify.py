@@ -133,9 +133,7 @@ def test_an_intact_index_is_compared_completely(project: Path) -> None:
 
 @pytest.mark.promise(7)
 @pytest.mark.promise(8)
-@pytest.mark.parametrize(
-    ("store", "damage"), [(store, damage) for store, damages in DAMAGES.items() for damage in damages]
-)
+@pytest.mark.parametrize(("store", "damage"), [(store, one) for store, damages in DAMAGES.items() for one in damages])
 def test_damage_is_found_and_repaired_by_one_sync(project: Path, store: str, damage: Callable[[Index], None]) -> None:
     model = HashModel()
     with closing(open_index(project, model=model)) as index:
@@ -182,18 +180,13 @@ def test_without_cached_vectors_it_says_what_was_not_compared(project: Path) -> 
     assert found["embeddings"].items == 0
 
 
-def test_a_pass_from_the_middle_compares_every_chunk_once(project: Path) -> None:
+def test_a_pass_from_the_middle_compares_all_and_one_until_damage_ends_early(project: Path) -> None:
     with closing(open_index(project)) as index:
         sync(index)
         run = Verification(index, lambda done, total: None, portion=2)
         run.run(first=3)
-
         assert run.found["keywords"].items == index.catalogue.total()
 
-
-def test_a_pass_until_damage_ends_early_and_leaves_its_mark(project: Path) -> None:
-    with closing(open_index(project)) as index:
-        sync(index)
         index_other_words(index)
         run = Verification(index, lambda done, total: None, portion=1, until_damage=True)
         run.run()

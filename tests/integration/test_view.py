@@ -88,16 +88,12 @@ def test_the_view_follows_the_index_and_not_the_files(index: Index, tmp_path: Pa
 
 
 @pytest.mark.requirement("KM-011")
-def test_29_3_missing_directories_are_empty_groups(tmp_path: Path) -> None:
+def test_29_3_missing_directories_are_empty_groups_but_a_missing_index_is_an_error(tmp_path: Path) -> None:
     with closing(open_index(write_project(tmp_path, {"README.md": "# Read me\n"}))) as index:
+        with pytest.raises(IndexMissing):
+            View(index).entries()
+        assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
         sync(index)
         found = View(index).entries().by_group
 
     assert found == dict.fromkeys(Group, ())
-
-
-def test_without_an_index_there_is_no_view(tmp_path: Path) -> None:
-    with pytest.raises(IndexMissing):
-        View(open_index(tmp_path)).entries()
-
-    assert list(tmp_path.iterdir()) == []
