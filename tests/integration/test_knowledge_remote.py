@@ -66,7 +66,8 @@ def heads(pair: Pair) -> set[str]:
 
 
 @pytest.mark.requirement("KB-068")
-def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) -> None:
+@pytest.mark.parametrize("waits", [True, False], ids=["at the start", "in the background"])
+def test_commits_of_a_remote_that_is_ahead_are_fetched(pair: Pair, waits: bool) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
     create(pair.ours, "new")
     pair.ours.delete_document(PROJECT, "new", AGENT)
@@ -75,9 +76,11 @@ def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) 
     notifications = list[str]()
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
-    assert theirs.open()
+    assert theirs.open(wait_for_remote=waits) is waits
+    assert waits or theirs.close(300)
 
     assert notifications == ["changed"]
+    assert theirs.remote.state().problem is None
     assert content(theirs, "First") == "from elsewhere"
     assert [document.filename for document in theirs.listing.documents("Other")] == ["newer.md"]
     assert len(heads(pair)) == 1
@@ -95,18 +98,6 @@ def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> N
     assert pair.ours.close(300)
 
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
-
-
-def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
-    pair.update(pair.ours, "First", "from elsewhere")
-    notifications = list[str]()
-    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
-
-    assert not theirs.open(wait_for_remote=False)
-    assert theirs.close(300)
-
-    assert (notifications, content(theirs, "First")) == (["changed"], "from elsewhere")
-    assert theirs.remote.state().problem is None
 
 
 def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:

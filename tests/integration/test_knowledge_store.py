@@ -201,7 +201,7 @@ def test_a_write_without_changes_makes_no_commit(store: KnowledgeStore) -> None:
 @pytest.mark.requirement("KB-005", "KB-007")
 def test_projects_with_the_same_slug_have_separate_folders_also_after_a_deletion(store: KnowledgeStore) -> None:
     def folders() -> list[tuple[str, str]]:
-        return [(project.id, project.slug) for project in store.reader.projects()]
+        return [(project.id, str(project.slug)) for project in store.reader.projects()]
 
     for name in ("My App", "my-app", "my app!", "日本"):
         store.write_main(name, name, AGENT)

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -54,14 +54,9 @@ def text_of(content: object) -> str:
     return content.text
 
 
-class Callee(Protocol):
-    """An app, or a stand-in for its calls."""
-
-    contract: Contract
-    call: Callable[..., Any]
-
-
-def asked(app: Callee, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: Toolsets = None) -> Any:
+def asked(
+    app: "App | Slow | Writing", mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: Toolsets = None
+) -> Any:
     """Return the result that a client of the app gets."""
 
     async def run() -> Any:

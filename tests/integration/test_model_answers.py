@@ -105,7 +105,9 @@ def assert_consists_of_passages(reply: dict[str, Any], reason: str) -> None:
 
 
 @pytest.mark.requirement("NEO-027", "NEO-031")
-def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wire: Wire, project: Path) -> None:
+def test_an_answer_has_verified_statements_and_its_request_a_fence_a_schema_and_no_key(
+    run: Run, wire: Wire, project: Path
+) -> None:
     with model_server.serving(wire.text(honest(FIRST, "It is capped."))) as fake:
         reply = run(fake).ask()
 
@@ -116,6 +118,13 @@ def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wi
     (cited,) = reply["citations"]
     first, last = cited["lines"]
     assert cited["quote"] == "\n".join((project / cited["source"]).read_text().split("\n")[first - 1 : last])
+
+    body, prompt = fake.requests[0], wire.prompt_of(fake.requests[0])
+    assert prompt.startswith("<passage ")
+    assert prompt.endswith(f"Question: {QUESTION}")
+    assert all(f'"{name}"' in json.dumps(body) for name in ("statements", "passages", "quotes"))
+    assert KEY in str(fake.headers[0])
+    assert KEY not in fake.paths[0] + str(body)
 
 
 def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wire: Wire) -> None:
@@ -357,18 +366,6 @@ def test_the_limits_of_the_user_are_kept(run: Run, wire: Wire, monkeypatch: pyte
     assert_consists_of_passages(replies[1], "answer.requests_per_minute")
     assert_consists_of_passages(replies[2], "answer.tokens_per_day")
     assert len(fake.requests) == 1
-
-
-def test_the_request_has_the_schema_the_fence_and_the_key_only_in_a_header(run: Run, wire: Wire) -> None:
-    with model_server.serving(wire.text(honest(FIRST))) as fake:
-        run(fake).ask()
-
-    body, prompt = fake.requests[0], wire.prompt_of(fake.requests[0])
-    assert prompt.startswith("<passage ")
-    assert prompt.endswith(f"Question: {QUESTION}")
-    assert all(f'"{name}"' in json.dumps(body) for name in ("statements", "passages", "quotes"))
-    assert KEY in str(fake.headers[0])
-    assert KEY not in fake.paths[0] + str(body)
 
 
 @pytest.mark.parametrize("case", ["500", "closed", "garbage", "prose", "good"])

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, asynccontextmanager, closing
-from functools import partial
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import ModuleType
@@ -265,7 +264,7 @@ async def served(app: App) -> AsyncIterator[Callable[[], Awaitable[SocketStream]
     server, listener = SocketServer(app, TOKEN, Connections()), await anyio.create_tcp_listener(local_host="127.0.0.1")
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, server.welcome)
-        yield partial(anyio.connect_tcp, "127.0.0.1", listener.extra(SocketAttribute.local_port))
+        yield lambda: anyio.connect_tcp("127.0.0.1", listener.extra(SocketAttribute.local_port))
         tasks.cancel_scope.cancel()
 
 

@@ -55,26 +55,22 @@ def test_without_an_id_the_folder_or_its_git_remote_is_the_project(root: Path, c
     assert call("list_projects")["current"] == "other"
 
 
-def test_reading_creates_nothing(call: Call, home: Path) -> None:
+def test_reading_creates_nothing_and_a_health_check_touches_nothing(call: Call, home: Path) -> None:
     for name in ("list_projects", "get_project_main", "list_knowledge_files", "get_server_info", "get_storage_status"):
         call(name)
     call("search_knowledge", query="x")
-
     assert not home.exists()
+
+    seed_store(home)
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+    call("healthcheck")
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
 def test_a_search_in_a_project_without_documents_says_that_it_has_none(call: Call) -> None:
     assert call("search_knowledge", query="x")["suggestion"] == NO_DOCUMENTS
     write(call)
     assert call("search_knowledge", query="qwxyzzy")["suggestion"] == SUGGESTION
-
-
-def test_a_health_check_does_not_touch_the_knowledge_folder(call: Call, home: Path) -> None:
-    seed_store(home)
-    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
-    call("healthcheck")
-
-    assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
 # --- versions --------------------------------------------------------------------------------------------------------

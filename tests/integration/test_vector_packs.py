@@ -52,32 +52,33 @@ def only(target: Path, suffix: str) -> Path:
     return file
 
 
-def test_a_second_machine_embeds_nothing_and_finds_the_same(tmp_path: Path, target: Path) -> None:
-    report, _ = synced(tmp_path / "second", str(target))
+def test_other_machines_embed_nothing_find_the_same_and_share_nothing_again(tmp_path: Path, target: Path) -> None:
+    before = contents(target)
+    for name, writes in (("reader", False), ("second", True)):
+        report, _ = synced(tmp_path / name, str(target), writes=writes)
+        assert (report.embedded, report.warnings) == (0, [])
+        assert contents(target) == before
 
-    assert (report.embedded, report.warnings) == (0, [])
     found = []
-    for name in ("writer", "second"):
+    for name in ("writer", "reader", "second"):
         with closing(Index(tmp_path / name, Settings(), HashModel())) as index:
             outcome = QueryService(index).find(QUESTION)
             assert outcome.degraded is None
             found.append([(one.source, round(one.score, 2)) for one in outcome.ranked])
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
-def test_vectors_are_shared_once_and_without_texts(tmp_path: Path, target: Path) -> None:
-    before = {file: file.read_bytes() for file in target.rglob("*") if file.is_file()}
-    synced(tmp_path / "second", str(target), writes=True)
-
-    assert {file: file.read_bytes() for file in target.rglob("*") if file.is_file()} == before
-    assert not any(b"ferry" in content or b"docs/" in content for content in before.values())
-    assert all(hashlib.sha256(content).hexdigest() in file.name for file, content in before.items())
+def contents(target: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in target.rglob("*") if file.is_file()}
 
 
-def test_a_reader_writes_nothing(tmp_path: Path) -> None:
-    synced(tmp_path / "reader", str(tmp_path / "target"))
+def test_what_is_shared_has_no_texts_and_a_reader_shares_nothing(tmp_path: Path, target: Path) -> None:
+    shared = contents(target)
+    assert not any(b"ferry" in content or b"docs/" in content for content in shared.values())
+    assert all(hashlib.sha256(content).hexdigest() in file.name for file, content in shared.items())
 
-    assert not (tmp_path / "target").exists()
+    synced(tmp_path / "reader", str(tmp_path / "nowhere"))
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_only_new_texts_make_a_new_pack(tmp_path: Path, target: Path) -> None:

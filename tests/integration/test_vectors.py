@@ -441,26 +441,18 @@ def test_similarities_are_exact_for_the_requested_rows_and_omit_unknown_rows(sto
     assert store.similarities(vectors[3], []) == {}
 
 
-def test_a_row_that_is_added_is_found_among_rows_that_were_searched_before(store: VectorStore) -> None:
-    rows, vectors = rows_of(300), vectors_of(300)
+def test_the_scores_among_some_rows_equal_those_among_all_also_of_a_row_that_is_added(store: VectorStore) -> None:
+    rows, vectors = rows_of(400), vectors_of(400)
     wanted = [row[0] for row in reversed(rows)]
     store.add(rows[1:], vectors[1:])
-    before = store.search(vectors[0], 300, only=wanted)
+    before = store.search(vectors[0], 400, only=wanted)
 
     store.add(rows[:1], vectors[:1])
-    first, again = (store.search(vectors[0], 300, only=wanted) for _ in range(2))
+    every = dict(store.search(vectors[0], 400))
+    first, again = (store.search(vectors[0], 400, only=wanted) for _ in range(2))
 
-    assert len(before) == 299
-    assert (first[0][0], len(first)) == (rows[0][0], 300)
+    assert len(before) == 399
+    assert (first[0][0], len(first)) == (rows[0][0], 400)
     assert again == first
+    assert dict(first) == pytest.approx(every, abs=1e-5)
     assert dict(first).keys() == set(wanted)
-
-
-def test_the_scores_among_some_rows_equal_those_among_all(store: VectorStore) -> None:
-    rows, vectors = rows_of(400), vectors_of(400)
-    store.add(rows, vectors)
-    every = dict(store.search(vectors[7], 400))
-
-    for _ in range(2):
-        among = dict(store.search(vectors[7], 400, only=[row[0] for row in rows]))
-        assert among == pytest.approx(every, abs=1e-5)
