@@ -205,7 +205,7 @@ def test_no_index_no_memory_and_no_match_are_told_apart(tmp_path: Path, home: Pa
     assert said(max_tokens=200)[0] == NO_MATCH[: SHORT_NOTE - 1] + "…"
 
 
-def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: Call) -> None:
+def test_added_memories_are_found_edited_ones_marked_and_deleted_ones_not(app: App, call: Call, home: Path) -> None:
     call("manage_knowledge_base", action="sync", wait_seconds=600)
     first = call("add_memory", name="Lamp", body="Whale oil burns.")
     indexed(app, call)
@@ -217,14 +217,9 @@ def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: C
     found = call("search_memories", query="paraffin")["results"][0]
     assert found["id"] == newer["id"]
     assert "Paraffin" in call("get_source", path=found["path"])["text"]
+    path = home / newer["path"]
+    path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
+    assert call("search_memories", query="paraffin")["results"][0]["changed"] is True
 
     call("delete_memory", id=newer["id"])
     assert "Lamp" not in names(call("search_memories", query="paraffin"))
-
-
-def test_a_memory_edited_by_hand_is_marked_until_it_is_indexed(app: App, call: Call, home: Path) -> None:
-    path = home / call("add_memory", name="Lamp", body="Whale oil burns.")["path"]
-    call("manage_knowledge_base", action="sync", wait_seconds=600)
-    path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
-
-    assert call("search_memories", query="whale")["results"][0]["changed"] is True

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from mcp.client._memory import InMemoryTransport
 from mcp.client.client import Client
@@ -30,34 +31,28 @@ from tests.harness.calls import edit
 from tests.harness.models import HashModel
 
 JSON = dict[str, Any]
-ECHO = {
-    "operationId": "echo",
-    "tags": ["query"],
-    "summary": "Repeat a text",
-    "description": "Repeats a text.",
-    "x-mcp": {"title": "Echo", "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
-    "x-deadline-seconds": 120,
-    "parameters": [
-        {"name": "text", "in": "query", "required": True, "schema": {"type": "string", "maxLength": 100}},
-        {"name": "times", "in": "query", "schema": {"type": "integer", "maximum": 9, "default": 2}},
-        {"name": "end", "in": "query", "schema": {"type": "string", "maxLength": 100}},
-    ],
-    "responses": {
-        "200": {
-            "description": "The text",
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "required": ["echo"],
-                        "properties": {"echo": {"type": "string", "maxLength": 1000}},
-                    }
-                }
-            },
-        }
-    },
-}
+ECHO = yaml.safe_load("""
+operationId: echo
+tags: [query]
+summary: Repeat a text
+description: Repeats a text.
+x-mcp: {title: Echo, readOnlyHint: true, idempotentHint: true, openWorldHint: false}
+x-deadline-seconds: 120
+parameters:
+  - {name: text, in: query, required: true, schema: {type: string, maxLength: 100}}
+  - {name: times, in: query, schema: {type: integer, maximum: 9, default: 2}}
+  - {name: end, in: query, schema: {type: string, maxLength: 100}}
+responses:
+  "200":
+    description: The text
+    content:
+      application/json:
+        schema:
+          type: object
+          additionalProperties: false
+          required: [echo]
+          properties: {echo: {type: string, maxLength: 1000}}
+""")
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
-from lore_etl.stores.readable import RESERVE, RESERVE_BYTES, adjust_reserve
+from lore_etl.stores.readable import RESERVE, RESERVE_BYTES
 from lore_server.app import App
 from lore_server.execution.threads import CLIENT
 from lore_server.http.protocol import LimitedProtocol
@@ -156,24 +156,18 @@ def test_a_broken_owner_record_hides_only_the_name_of_the_owner(tmp_path: Path, 
     first.release()
 
 
-def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
+def test_half_written_files_of_a_crash_are_removed_and_the_reserve_is_filled_again(tmp_path: Path) -> None:
     folder = tmp_path / ".lore"
     claim(folder)
+    (folder / RESERVE).touch()  # after a cut of the power
     (folder / "chunks.jsonl.gz.123.tmp").write_text("half", encoding="utf-8")
     index = Index(tmp_path.resolve(), Settings(), HashModel())
 
     index.own()
 
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock", "reserve"]
+    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock", RESERVE]
+    assert (folder / RESERVE).stat().st_size == RESERVE_BYTES
     index.close()
-
-
-def test_a_reserve_without_content_is_filled_again(tmp_path: Path) -> None:
-    (tmp_path / RESERVE).touch()  # after a cut of the power
-
-    adjust_reserve(tmp_path)
-
-    assert (tmp_path / RESERVE).stat().st_size == RESERVE_BYTES
 
 
 RACE = """

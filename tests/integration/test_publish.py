@@ -148,11 +148,17 @@ def test_a_snapshot_that_is_not_as_signed_is_refused_and_the_index_stays(clone: 
     assert sync(clone).unchanged == len(FILES) + 1
 
 
-def test_without_an_accepted_key_nothing_is_fetched(clone: Index, target: Path) -> None:
+def test_without_an_accepted_key_or_a_target_nothing_is_fetched_or_published(clone: Index, target: Path) -> None:
     with pytest.raises(InvalidArgument, match="not signed by a key that you accept"):
         nearest(target_at(target), [], [head(clone.root)])
     with pytest.raises(ConfigError, match="not a public key"):
         nearest(target_at(target), ["%"], [head(clone.root)])
+    sync(clone)
+    nowhere = target_at(Path("/dev/null/x"))
+    with pytest.raises(LoreError):
+        nearest(nowhere, KEYS, ["1" * 40])
+    with pytest.raises(LoreError, match="Not published"):
+        publish(clone, nowhere, private(), "main", 30, lambda path: True)
 
 
 def test_an_interrupted_fetch_continues(clone: Index, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,12 +228,3 @@ def test_nothing_is_published_that_was_not_committed_or_is_not_complete(clone: I
         clone.close()
         with pytest.raises(ModelMismatch):
             fetched(other, target)
-
-
-def test_a_target_that_is_away_is_reported(clone: Index) -> None:
-    sync(clone)
-    nowhere = target_at(Path("/dev/null/x"))
-    with pytest.raises(LoreError):
-        nearest(nowhere, KEYS, ["1" * 40])
-    with pytest.raises(LoreError, match="Not published"):
-        publish(clone, nowhere, private(), "main", 30, lambda path: True)

@@ -72,24 +72,20 @@ def test_several_processes_write_the_same_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"garbage" * 5_000, b""])
-def test_a_damaged_file_is_replaced_by_the_next_process(tmp_path: Path, damage: bytes) -> None:
-    with closing(SharedVectors(tmp_path, LIMIT)) as store:
-        store.put("model", values(0, 10))
+def test_a_damaged_file_is_replaced_by_the_next_process_and_a_file_as_folder_is_not_used(
+    tmp_path: Path, damage: bytes
+) -> None:
+    def found(folder: Path, *, puts: bool) -> dict[str, bytes]:
+        with closing(SharedVectors(folder, LIMIT)) as store:
+            if puts:
+                store.put("model", values(0, 10))
+            return dict(store.get("model", keys(0, 10)))
+
+    assert found(tmp_path, puts=True) == values(0, 10)
     (tmp_path / SHARED).write_bytes(damage)
-
-    with closing(SharedVectors(tmp_path, LIMIT)) as store:
-        assert store.get("model", keys(0, 10)) == {}
-    with closing(SharedVectors(tmp_path, LIMIT)) as store:
-        store.put("model", values(0, 10))
-        assert store.get("model", keys(0, 10)) == values(0, 10)
-
-
-def test_without_a_usable_folder_no_vectors_are_cached(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with closing(SharedVectors(tmp_path / "file", LIMIT)) as store:
-        store.put("model", values(0, 1))
-        assert store.get("model", keys(0, 1)) == {}
+    assert found(tmp_path, puts=False) == {}
+    assert found(tmp_path, puts=True) == values(0, 10)
+    assert found(tmp_path / SHARED, puts=True) == {}
 
 
 def synced(root: Path, cache_mb: int = 10) -> int:

@@ -68,8 +68,12 @@ def ready(app: App) -> tuple[int, JSON]:
     return anyio.run(get)
 
 
-def test_a_verification_says_what_was_compared_and_status_remembers_it(app: App) -> None:
-    assert part(app) == ("ok", "Not verified yet; `lore verify` compares the whole content.")
+def test_a_verification_says_what_was_compared_and_status_remembers_what_lore_wrote(app: App) -> None:
+    unverified = part(app)
+    assert unverified == ("ok", "Not verified yet; `lore verify` compares the whole content.")
+    for text in ("", "[]", '{"at": 1}', '{"at":"x","by":"y","whole":1,"stores":[{}]}'):
+        (app.index.folder / RESULT).write_text(text)
+        assert part(app) == unverified
 
     reply = verified(app)
 
@@ -159,9 +163,3 @@ def test_a_pass_does_not_open_a_database_that_was_stopped(app: App) -> None:
     thread.join()
     assert not app.index.has_open_vectors()
     assert not (app.index.folder / RESULT).exists()
-
-
-def test_a_result_that_lore_did_not_write_is_ignored(app: App) -> None:
-    for text in ("", "[]", '{"at": 1}', '{"at":"x","by":"y","whole":1,"stores":[{}]}'):
-        (app.index.folder / RESULT).write_text(text)
-        assert part(app)[1].startswith("Not verified yet")
