@@ -194,12 +194,9 @@ def test_scores_equal_those_of_a_search_however_many_chunks_are_scored(filled: K
     assert list(filled.scores("camel", "path", ids)) == [make_chunk("camel.js").id]
 
 
-def test_words_in_few_chunks_are_rare(filled: KeywordStore) -> None:
+def test_words_in_few_chunks_are_rare_and_stop_words_count_only_without_others(filled: KeywordStore) -> None:
     rarity = filled.rarity(["the", "expanduser", "nowhere"])
 
     assert rarity["the"] < rarity["expanduser"] < rarity["nowhere"]
-
-
-def test_stop_words_are_dropped_unless_there_are_no_other_words(filled: KeywordStore) -> None:
     assert ids_of(filled, "what were the connections") == ids_of(filled, "connections")
     assert ids_of(filled, "were")

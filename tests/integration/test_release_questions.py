@@ -43,9 +43,19 @@ def test_the_latest_release_is_no_beta_and_no_version_of_something_else(app: App
     assert "\n## 1.4.0\n" in reply["citations"][0]["quote"]
 
 
-@pytest.mark.parametrize("question", ["what is the latest version of Hull", "what is the latest ships version"])
-def test_the_latest_version_of_something_else_is_not_known(app: App, question: str) -> None:
-    assert "latest release" not in ask(app, question)["answer"]
+@pytest.mark.parametrize(
+    ("question", "unsaid"),
+    [
+        *((f"what is the latest {what}", "latest release") for what in ("version of Hull", "ships version")),
+        *((f"is {successor}", "release note") for successor in ("newSail deprecated", "Hull 3.9 still supported")),
+        ("was ship.state removed", "release note"),
+        ("which release added --breaking-rudder", "Closest match"),
+        ("how do I count the ships of a fleet tomorrow", "occurs nowhere"),
+        ("What changed for the rudder in Hull 3.7?", "There is no note"),
+    ],
+)
+def test_no_answer_states_what_the_notes_do_not_state(app: App, question: str, unsaid: str) -> None:
+    assert unsaid not in ask(app, question)["answer"]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +68,7 @@ def test_the_latest_version_of_something_else_is_not_known(app: App, question: s
         ("which version removed Hull 3.7 support", "`Hull 3.7` as removed is that of 1.4.0"),
         ("is Hull 3.7 still supported", "`Hull 3.7` as no longer supported is that of 1.4.0"),
         ("was the mast parameter of sailUp removed", "`mast` with `sailUp` as removed is that of 1.4.0"),
+        ("since when is there cargo.key", "`cargo.key` is that of 1.0.0"),
     ],
 )
 def test_a_release_states_the_event_that_a_question_asks_for(app: App, question: str, what: str) -> None:
@@ -70,15 +81,6 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
     missing = ask(app, question.replace("1.4.0", "7.7.0"))
 
     assert (missing["found"], missing["answer"].partition(" in")[0]) == (False, "There is no note of release 7.7.0")
-
-
-def test_the_version_of_something_else_is_no_release(app: App) -> None:
-    assert "There is no note" not in ask(app, "What changed for the rudder in Hull 3.7?")["answer"]
-
-
-@pytest.mark.parametrize("question", ["is newSail deprecated", "is Hull 3.9 still supported", "was ship.state removed"])
-def test_the_successor_of_what_is_gone_is_not_gone(app: App, question: str) -> None:
-    assert "release note" not in ask(app, question)["answer"]
 
 
 @pytest.mark.parametrize(
@@ -100,10 +102,6 @@ def test_what_a_deprecated_member_belongs_to_is_not_deprecated(app: App) -> None
     assert "`Rigging#splice` as deprecated is" in ask(app, "which release deprecated Rigging#splice")["answer"]
 
 
-def test_a_name_keeps_its_last_part(app: App) -> None:
-    assert "`cargo.key` is that of 1.0.0" in ask(app, "since when is there cargo.key")["answer"]
-
-
 def test_a_release_is_cited_with_its_own_notes_although_others_fit_better(app: App) -> None:
     reply = ask(app, "breaking changes of the rudder in 1.0")
 
@@ -111,12 +109,7 @@ def test_a_release_is_cited_with_its_own_notes_although_others_fit_better(app: A
     assert reply["citations"][0]["quote"].startswith("## 1.0.0\n\n- The tiller")
 
 
-def test_the_closest_match_has_the_state_and_the_option_that_a_question_asks_for(app: App) -> None:
+def test_the_closest_match_has_the_state_that_a_question_asks_for(app: App) -> None:
     answer = ask(app, "open tickets about the captain of the harbour")["answer"]
 
     assert answer.startswith("Closest match: ticket #12 (open)")
-    assert "Closest match" not in ask(app, "which release added --breaking-rudder")["answer"]
-
-
-def test_a_word_for_a_day_need_not_occur(app: App) -> None:
-    assert "occurs nowhere" not in ask(app, "how do I count the ships of a fleet tomorrow")["answer"]

@@ -31,24 +31,19 @@ def groups(app: App, **arguments: object) -> list[list[str]]:
     return [found[number] for number in sorted(found)]
 
 
-def test_near_copies_are_listed_by_groups_and_other_chunks_are_not(app: App) -> None:
+def test_near_copies_of_a_type_or_file_are_listed_by_groups_in_pages_and_other_chunks_are_not(app: App) -> None:
     assert groups(app) == [["new/mooring.md", "old/mooring.md"], ["new/fares.md", "old/fares.md"]]
+    assert len(groups(app, type="guide")) == 2
+    assert groups(app, type="src") == groups(app, source="old/fares.md") == []
+
     reply = app.call("list_documents", {"near_copies": True})
     assert (reply["total"], reply["compared"]) == (4, 5)
     assert "group" not in app.call("list_documents", {})["documents"][0]
     assert render("list_documents", reply).body.splitlines()[-1].endswith("old/fares.md:1-3  (group 2)")
 
-
-def test_a_page_of_near_copies_continues_with_the_next(app: App) -> None:
-    first = app.call("list_documents", {"near_copies": True, "limit": 3})
-    rest = app.call("list_documents", {"near_copies": True, "limit": 3, "cursor": first["next_cursor"]})
-
-    assert [row["group"] for row in first["documents"] + rest["documents"]] == [1, 1, 2, 2]
-
-
-def test_only_the_chunks_of_the_given_type_and_file_are_compared(app: App) -> None:
-    assert len(groups(app, type="guide")) == 2
-    assert groups(app, type="src") == groups(app, source="old/fares.md") == []
+    page = app.call("list_documents", {"near_copies": True, "limit": 3})
+    rest = app.call("list_documents", {"near_copies": True, "limit": 3, "cursor": page["next_cursor"]})
+    assert [row["group"] for row in page["documents"] + rest["documents"]] == [1, 1, 2, 2]
 
 
 def test_the_number_of_compared_chunks_is_limited_and_given(hash_app: App, monkeypatch: pytest.MonkeyPatch) -> None:

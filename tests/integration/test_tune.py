@@ -90,13 +90,6 @@ def test_weights_that_help_one_set_and_hurt_another_do_not_generalise(tmp_path: 
     assert not found.generalises
 
 
-def test_two_sets_in_folders_of_the_same_name_are_refused(tmp_path: Path) -> None:
-    sets = [tuning_set(tmp_path / name / "set", 30, is_random=False) for name in ("one", "two")]
-
-    with pytest.raises(InvalidArgument, match="same name"):
-        fitted(sets[0], FEW, sets[1])
-
-
 def test_questions_without_an_answer_do_not_count_in_a_fit(tmp_path: Path) -> None:
     found = fitted(tuning_set(tmp_path / "set", 45, is_random=False, answered=35))
 
@@ -104,9 +97,12 @@ def test_questions_without_an_answer_do_not_count_in_a_fit(tmp_path: Path) -> No
     assert found.after <= 1
 
 
-def test_the_weights_of_another_configured_ranking_are_not_mixed_with_those_of_the_hybrid(tmp_path: Path) -> None:
-    settings = Settings(query=QuerySettings(ranking="classic"))
+def test_neither_two_sets_of_one_name_nor_two_rankings_are_mixed(tmp_path: Path) -> None:
+    one, two = (tuning_set(tmp_path / name / "set", 30, is_random=False) for name in ("one", "two"))
+    with pytest.raises(InvalidArgument, match="same name"):
+        fitted(one, FEW, two)
 
+    settings = Settings(query=QuerySettings(ranking="classic"))
     with pytest.raises(ConfigError, match=r"query\.ranking"):
         fitted(tuning_set(tmp_path / "set", 40, is_random=False), settings)
 
