@@ -122,21 +122,17 @@ NOT_FOR_READING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", OUTSIDE_SYSTEM)
+@pytest.mark.parametrize(
+    ("tool", "path"),
+    [*(("system", path) for path in OUTSIDE_SYSTEM), *(("user", path) for path in [*OUTSIDE_USER, *NOT_FOR_READING])],
+)
 @pytest.mark.requirement("KM-028")
-def test_nothing_outside_the_framework_is_read_as_a_framework_document(root: Path, path: str) -> None:
+@pytest.mark.promise(19)
+def test_files_outside_and_unindexed_files_are_not_read(root: Path, tool: str, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
-        reader(root).system(path=path, max_tokens=BUDGET)
+        getattr(reader(root), tool)(path=path, max_tokens=BUDGET)
 
     assert caught.value.http_status == 403
-
-
-@pytest.mark.parametrize("path", [*OUTSIDE_USER, *NOT_FOR_READING])
-@pytest.mark.promise(19)
-def test_outside_and_unindexed_files_are_not_read_as_project_documents(root: Path, path: str) -> None:
-    with pytest.raises(PathRefused) as caught:
-        reader(root).user(path=path, max_tokens=BUDGET)
-
     assert caught.value.hint
     assert "Secret" not in caught.value.message
 
