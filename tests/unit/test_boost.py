@@ -58,18 +58,11 @@ def scores(
     return {result.source: round(result.score, 3) for result in done}
 
 
-def test_the_base_score_is_a_share_of_the_relevance() -> None:
-    found = scores("retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")))
+def test_the_base_score_is_a_share_of_the_relevance_and_at_least_the_similarity() -> None:
+    found = ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c"))
 
-    assert found == {"a": 0.6, "b": 0.15, "c": 0.0}
-
-
-def test_a_document_scores_at_least_its_similarity() -> None:
-    found = scores(
-        "retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")), similar={"c": 0.4}
-    )
-
-    assert found == {"a": 0.6, "c": 0.4, "b": 0.15}
+    assert scores("retry", *found) == {"a": 0.6, "b": 0.15, "c": 0.0}
+    assert scores("retry", *found, similar={"c": 0.4}) == {"a": 0.6, "c": 0.4, "b": 0.15}
 
 
 @pytest.mark.requirement("UQ-026")

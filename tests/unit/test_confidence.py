@@ -17,12 +17,14 @@ def sure(question: str, *found: Candidate) -> float:
     return fit(question, Candidates(list(found)), even).confidence
 
 
-def test_a_similar_passage_with_every_word_gives_high_confidence() -> None:
-    assert sure("who lights the lamp", Candidate(make_chunk("a.md", text=TEXT), 0.9, 5.0)) == 0.95
+def test_confidence_is_the_similarity_and_the_share_of_words_of_the_best_passage() -> None:
+    def of_passage(question: str, vector: float | None, keyword: float) -> float:
+        return sure(question, Candidate(make_chunk("a.md", text=TEXT), vector, keyword))
 
-
-def test_a_dissimilar_passage_without_any_word_gives_low_confidence() -> None:
-    assert sure("kubernetes operators", Candidate(make_chunk("a.md", text=TEXT), 0.2, 0.0)) < DOUBTFUL
+    assert of_passage("who lights the lamp", 0.9, 5.0) == 0.95
+    assert of_passage("kubernetes operators", 0.2, 0.0) < DOUBTFUL
+    assert of_passage("who lights the lamp", None, 5.0) == 1.0  # without vectors only the words count
+    assert of_passage("what is it", 0.0, 0.0) == sure("lamp") == 0.0
 
 
 def test_similarity_and_words_must_occur_in_the_same_passage() -> None:
@@ -60,12 +62,3 @@ def test_letters_are_foreign_if_the_best_passages_are_not_written_in_their_scrip
     assert has_foreign_letters("Что такое lamp?", english)
     assert not has_foreign_letters("who lights the café's lamp, v1.2?", english)
     assert not has_foreign_letters("ランプとは lamp？", japanese)
-
-
-def test_without_vectors_only_the_words_count() -> None:
-    assert sure("who lights the lamp", Candidate(make_chunk("a.md", text=TEXT), None, 5.0)) == 1.0
-
-
-def test_without_candidates_or_words_the_confidence_is_zero() -> None:
-    assert sure("lamp") == 0.0
-    assert sure("what is it", Candidate(make_chunk("a.md", text=TEXT), 0.0, 0.0)) == 0.0

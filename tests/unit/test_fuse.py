@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.errors import ConfigError
+from lore_etl.core.model import Chunk
 from lore_server.query.hybrid import MAX_PASSAGES, MAX_SHARE, files, flatness, fuse, vector_share
 from lore_server.query.parse import parse
 from lore_server.query.ranking import CLASSIC, HYBRID, Ranked, Terms, blend, weights
-from lore_server.query.retrieve import LEGS, Candidate, Candidates, Stopwatch, best_of_files, passages_of
+from lore_server.query.retrieve import Candidate, Candidates, Stopwatch, best_of_files, passages_of
 from tests.harness.chunks import make_chunk
 from tests.harness.projects import ROOT
+from tests.harness.refusals import refused
 
 CHUNK = make_chunk("a.md")
 similarities = st.none() | st.floats(-1, 1)
@@ -31,16 +33,11 @@ def test_each_part_is_between_zero_and_its_weight(rows: list[tuple[float | None,
         assert 0 <= path <= 1
 
 
-def test_each_part_is_relative_to_the_best_value_of_its_kind() -> None:
-    assert fuse(found((0.8, 10, 0), (0.4, 5, 3)), 0.6) == [
-        pytest.approx((0.6, 0.4, 0)),
-        pytest.approx((0.3, 0.2, 1)),
-    ]
-
-
-def test_a_chunk_without_an_embedding_counts_as_the_average_keyword_hit() -> None:
+def test_each_part_is_relative_to_the_best_of_its_kind_and_a_chunk_without_a_vector_counts_as_the_average_hit() -> None:
+    relative = fuse(found((0.8, 10, 0), (0.4, 5, 3)), 0.6)
     parts = fuse(found((0.9, 1, 0), (0.3, 1, 0), (0.1, 0, 0), (None, 1, 0)), 1.0)
 
+    assert relative == [pytest.approx((0.6, 0.4, 0)), pytest.approx((0.3, 0.2, 1))]
     assert parts[3][0] == pytest.approx((parts[0][0] + parts[1][0]) / 2)
 
 
@@ -78,29 +75,21 @@ def share(
 STEEP, USUAL, FLAT = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
 
 
-def test_vectors_weigh_more_if_words_fit_many_chunks_equally_and_a_passage_is_close() -> None:
-    assert share(STEEP) < share(USUAL) < share(FLAT)
-    assert share(USUAL, closest=0.6) < share(USUAL, closest=0.7)
-    assert share(FLAT, closest=0.4) == share(STEEP)
-
-
-def test_many_words_need_the_vectors_less() -> None:
+def test_vectors_weigh_more_if_words_fit_many_chunks_equally_a_passage_is_close_and_the_words_are_few() -> None:
     long = "fixed a leak of connections in retries of the worker when the lane of a schedule was closed twice"
 
-    assert share(STEEP) < share(USUAL, text=long) < share(USUAL)
+    assert share(STEEP) < share(USUAL, text=long) < share(USUAL) < share(FLAT)
+    assert share(USUAL, closest=0.6) < share(USUAL, closest=0.7)
+    assert share(FLAT, closest=0.4) == share(STEEP)
 
 
 def test_words_decide_until_there_are_vectors_and_vectors_gain_with_each() -> None:
     shares = [share(USUAL, embedded=number) for number in (0, 5, 25, 50, 75, 100)]
 
-    assert shares[0] == 0
     assert shares == sorted(shares)
+    assert shares[0] == 0 < shares[1] < 0.05
     assert shares[-1] == share(USUAL)
-    assert shares[1] < 0.05
-
-
-def test_without_keyword_hits_the_share_does_not_depend_on_missing_vectors() -> None:
-    assert share([]) > 0
+    assert share([]) > 0  # without keyword hits, missing vectors do not matter
 
 
 @given(st.lists(st.floats(0, 100), max_size=120), st.floats(0, 1))
@@ -113,13 +102,8 @@ def ranked(*scores: float) -> list[Ranked]:
     return [Ranked(name, score, make_chunk(name), [("vectors", score)]) for name, score in files]
 
 
-def test_the_cross_encoder_can_swap_two_close_results() -> None:
-    found = blend(ranked(100, 98, 20), [0.1, 0.9, 0.2])
-
-    assert [result.source for result in found] == ["1.md", "0.md", "2.md"]
-
-
-def test_equal_scores_of_the_cross_encoder_keep_the_order() -> None:
+def test_the_cross_encoder_can_swap_two_close_results_and_its_equal_scores_keep_the_order() -> None:
+    assert [result.source for result in blend(ranked(100, 98, 20), [0.1, 0.9, 0.2])] == ["1.md", "0.md", "2.md"]
     assert [result.source for result in blend(ranked(9, 5, 1), [0.5, 0.5, 0.5])] == ["0.md", "1.md", "2.md"]
 
 
@@ -145,33 +129,23 @@ FOUND = Candidates(
 )
 
 
-def test_the_vector_leg_orders_chunks_by_similarity() -> None:
-    found = passages_of(FOUND, "vectors")
+@pytest.mark.parametrize(
+    ("leg", "passages", "best"),
+    [
+        ("vectors", [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)], [TAIL, OTHER]),
+        ("keywords", [(HEAD, 7.0), (OTHER, 2.0)], [HEAD, OTHER]),
+    ],
+)
+def test_a_leg_orders_its_chunks_by_its_own_score_and_a_file_appears_once_with_its_best_passage(
+    leg: str, passages: list[tuple[Chunk, float]], best: list[Chunk]
+) -> None:
+    results = passages_of(FOUND, leg)
 
-    assert [(result.chunk, result.score) for result in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
-    assert [result.source for result in found] == ["a.md", "b.py", "a.md"]
-
-
-def test_the_keyword_leg_contains_only_chunks_with_a_query_word() -> None:
-    assert [(result.chunk, result.score) for result in passages_of(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
-
-
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_score_depends_only_on_its_leg(leg: str) -> None:
-    assert all(result.why == [(leg, result.score)] for result in passages_of(FOUND, leg))
-
-
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_leg_without_results_has_no_passages(leg: str) -> None:
-    assert passages_of(Candidates([]), leg) == []
-    assert best_of_files([]) == []
-
-
-def test_a_file_appears_once_with_its_best_passage_and_order_is_kept() -> None:
-    found = best_of_files(passages_of(FOUND, "vectors"))
-
-    assert [(result.source, result.chunk) for result in found] == [("a.md", TAIL), ("b.py", OTHER)]
-    assert [result.chunk for result in best_of_files(passages_of(FOUND, "keywords"))] == [HEAD, OTHER]
+    assert [(result.chunk, result.score) for result in results] == passages
+    assert all(result.source == result.chunk.source for result in results)
+    assert all(result.why == [(leg, result.score)] for result in results)
+    assert [(result.source, result.chunk) for result in best_of_files(results)] == [(one.source, one) for one in best]
+    assert passages_of(Candidates([]), leg) == best_of_files([]) == []
 
 
 def passage(source: str, *terms: tuple[str, float], line: int = 1) -> Ranked:
@@ -254,15 +228,10 @@ def test_every_weight_of_the_hybrid_ranking_can_be_looked_up() -> None:
     assert [name for name in HYBRID if f"`{name}`" not in documented] == []
 
 
-def test_an_override_changes_only_its_weight() -> None:
+def test_an_override_changes_only_its_weight_and_an_unknown_weight_is_reported_with_the_most_similar_name() -> None:
     assert weights("classic", {"ticketPenalty": -20}) == {**CLASSIC, "ticketPenalty": -20}
-
-
-def test_an_unknown_weight_is_reported_with_the_most_similar_name() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, hint="`ticketPenalty`"):
         weights("hybrid", {"ticketPenalti": 1})
-
-    assert "`ticketPenalty`" in caught.value.hint
 
 
 def test_a_step_lasts_from_the_end_of_the_step_before_and_a_repeated_step_is_added_up() -> None:

@@ -22,6 +22,7 @@ from lore_server.hook.knowledge_server import (
     query_escaping,
 )
 from lore_server.hook.memory_files import Episode
+from tests.harness.refusals import refused
 
 SPECIAL = '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /'
 
@@ -44,30 +45,27 @@ def test_fr_006_a_query_for_neo4j_is_unchanged(query: str) -> None:
     assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": "neo4j"})(query) == query
 
 
-@pytest.mark.parametrize("name", ["falkordb", "falkorodb", "FalkorDB", " falkordb "])
-@pytest.mark.requirement("HOOK-004")
-def test_fr_004_the_environment_variable_decides_whether_queries_are_escaped(name: str) -> None:
-    assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("apt-28") == r"apt\-28"
-
-
-@pytest.mark.parametrize("environment", [{}, {"MADEINOZ_KNOWLEDGE_DB": ""}])
-@pytest.mark.requirement("HOOK-006")
-def test_fr_017_the_default_database_is_neo4j(environment: dict[str, str]) -> None:
-    assert query_escaping(environment)("apt-28") == "apt-28"
+@pytest.mark.parametrize(
+    ("environment", "query"),
+    [
+        *(
+            ({"MADEINOZ_KNOWLEDGE_DB": name}, r"apt\-28")
+            for name in ("falkordb", "falkorodb", "FalkorDB", " falkordb ")
+        ),
+        *((other, "apt-28") for other in ({}, {"MADEINOZ_KNOWLEDGE_DB": ""}, {"MADEINOZ_KNOWLEDGE_DB": "neo4j"})),
+    ],
+)
+@pytest.mark.requirement("HOOK-004", "HOOK-006", "HOOK-035")
+def test_fr_004_fr_017_sc_009_the_environment_variable_decides_whether_queries_are_escaped_and_the_default_is_neo4j(
+    environment: dict[str, str], query: str
+) -> None:
+    assert query_escaping(environment)("apt-28") == query
 
 
 @pytest.mark.requirement("HOOK-007")
 def test_fr_018_an_unknown_database_is_rejected_with_the_valid_values() -> None:
-    with pytest.raises(ConfigError, match="`mysql`") as caught:
+    with refused(ConfigError, match="`mysql`", hint="neo4j, falkordb, falkorodb"):
         query_escaping({"MADEINOZ_KNOWLEDGE_DB": "mysql"})
-    assert "neo4j, falkordb, falkorodb" in caught.value.hint
-
-
-@pytest.mark.requirement("HOOK-035")
-def test_sc_009_the_escaping_follows_the_environment_variable() -> None:
-    found = [query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("a:b") for name in ("neo4j", "falkordb", "neo4j")]
-
-    assert found == ["a:b", r"a\:b", "a:b"]
 
 
 EPISODE = Episode(

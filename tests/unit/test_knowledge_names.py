@@ -42,11 +42,8 @@ def test_a_project_id_may_contain_any_characters(name: str) -> None:
     assert checked_project_id(f" {name} ") == name
 
 
-def test_two_unicode_forms_of_an_id_are_the_same_project() -> None:
+def test_two_unicode_forms_of_an_id_are_the_same_project_and_names_that_look_alike_are_different_files() -> None:
     assert checked_project_id("cafe\u0301") == checked_project_id("caf\u00e9")
-
-
-def test_names_that_look_alike_are_different_files() -> None:
     assert len({document_name(name) for name in ("paypal", "p\u0430ypal", "日本", "中国", "?", "！")}) == 6
 
 

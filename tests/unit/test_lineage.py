@@ -52,10 +52,12 @@ def test_the_ancestors_of_a_named_class_come_directly_below_it(query: str) -> No
     assert sources(found)[at : at + 3] == [BUTTON.source, COMPONENT.source, CORE.source]
 
 
-def test_an_ancestor_found_by_the_search_also_moves_below_its_class() -> None:
-    found = ranked("Neo.button.Base", candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9), *others(5, 0.8))
+def test_an_ancestor_found_by_the_search_also_moves_below_its_class_and_two_named_classes_keep_their_ranks() -> None:
+    both = candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9)
+    one_is_named, both_are_named = "Neo.button.Base", "Neo.component.Base or Neo.button.Base"
 
-    assert sources(found)[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
+    assert sources(ranked(one_is_named, *both, *others(5, 0.8)))[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
+    assert sources(ranked(both_are_named, *both)) == [COMPONENT.source, CORE.source, BUTTON.source]
 
 
 @pytest.mark.parametrize("query", ["base", "button", "split"])
@@ -69,14 +71,6 @@ def test_a_text_that_mentions_a_class_in_passing_gets_no_ancestors() -> None:
     found = ranked("Neo.button.Base loses its badge when a menu closes", candidate(BUTTON, 0.9, 9.0), *others(5, 0.8))
 
     assert {COMPONENT.source, CORE.source}.isdisjoint(sources(found))
-
-
-def test_two_named_classes_keep_their_ranks() -> None:
-    both = candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9)
-
-    found = ranked("Neo.component.Base or Neo.button.Base", *both)
-
-    assert sources(found) == [COMPONENT.source, CORE.source, BUTTON.source]
 
 
 def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
@@ -95,32 +89,26 @@ def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
 BUTTONS = candidate(BUTTON, 0.9, 9.0), candidate(SPLIT, 0.89, 8.9)
 
 
-def test_an_ancestor_of_a_single_unnamed_class_is_not_added() -> None:
-    found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8)))
-
-    assert {COMPONENT.source, CORE.source}.isdisjoint(found)
-
-
-def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> None:
-    found = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8)))
-    without = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8), boost=0))
+def test_ancestors_of_two_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> None:
+    pressed = "buttons that can be pressed"
+    found = sources(ranked(pressed, *BUTTONS, *others(20, 0.8)))
+    without = sources(ranked(pressed, *BUTTONS, *others(20, 0.8), boost=0))
+    single = sources(ranked(pressed, candidate(BUTTON, 0.9, 9.0), *others(20, 0.8)))
 
     assert found[LAST_PLACE - MAX_ADDED : LAST_PLACE] == [COMPONENT.source, CORE.source]
     assert found[: LAST_PLACE - MAX_ADDED] == without[: LAST_PLACE - MAX_ADDED]
     assert COMPONENT.source not in without
+    assert {COMPONENT.source, CORE.source}.isdisjoint(single)
 
 
-def test_an_ancestor_among_the_first_ten_keeps_its_rank() -> None:
-    found = sources(ranked("buttons that can be pressed", *BUTTONS, candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)))
+def test_an_ancestor_among_the_first_ten_keeps_its_rank_and_a_short_list_gets_its_ancestors_at_the_end() -> None:
+    pressed = "buttons that can be pressed"
+    found = sources(ranked(pressed, *BUTTONS, candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)))
+    short = sources(ranked(pressed, *BUTTONS, *others(2, 0.8)))
 
     assert found.index(COMPONENT.source) < FOUND
     assert found[LAST_PLACE - 1] == CORE.source
-
-
-def test_a_short_list_gets_its_ancestors_at_the_end() -> None:
-    found = sources(ranked("buttons that can be pressed", *BUTTONS, *others(2, 0.8)))
-
-    assert found == [BUTTON.source, SPLIT.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
+    assert short == [BUTTON.source, SPLIT.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
 
 
 def test_low_ranked_classes_and_test_classes_add_no_ancestors() -> None:
@@ -131,15 +119,9 @@ def test_low_ranked_classes_and_test_classes_add_no_ancestors() -> None:
     assert COMPONENT.source not in late + tested
 
 
-def test_only_ancestors_of_the_requested_type_are_added() -> None:
-    found = sources(ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), type_="guide"))
-
-    assert found == [BUTTON.source]
-
-
-def test_the_terms_of_an_ancestor_add_up_to_its_score() -> None:
+def test_only_ancestors_of_the_requested_type_are_added_and_their_terms_add_up_to_their_scores() -> None:
     found = ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.95, 9.5), *others(3))
+    guides = sources(ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), type_="guide"))
 
-    assert [result.score for result in found] == pytest.approx(
-        [sum(value for _, value in result.why) for result in found]
-    )
+    assert guides == [BUTTON.source]
+    assert all(result.score == pytest.approx(sum(value for _, value in result.why)) for result in found)

@@ -45,11 +45,14 @@ def test_ndcg_and_its_ideal_use_ten_ranks() -> None:
 
 def test_recall_is_the_share_of_relevant_documents_of_any_grade() -> None:
     run = ["a", *(f"x{number}" for number in range(10)), "b"]
-
     found = measured({"a": 5, "b": 1, "c": 1, "no": 0}, run)
 
-    assert found["recall@10"] == pytest.approx(1 / 3)
-    assert found["recall@100"] == pytest.approx(2 / 3)
+    assert (found["recall@10"], found["recall@100"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+def test_the_order_of_the_run_counts_and_neither_names_nor_unjudged_documents_nor_negative_grades() -> None:
+    assert measured({"a": 1}, ["a", "z"])["mrr@10"] == measured({"z": 1}, ["z", "a"])["mrr@10"] == 1
+    assert measured({"a": 1, "bad": -1}, ["bad", "unjudged", "a"]) == measured({"a": 1}, ["x", "y", "a"])
 
 
 @pytest.mark.parametrize(("place", "value"), [(1, 1.0), (2, 0.5), (10, 0.1), (11, 0.0)])
@@ -57,14 +60,6 @@ def test_mrr_is_the_reciprocal_rank_of_the_first_relevant_document(place: int, v
     run = [f"x{number}" for number in range(1, place)] + ["a", "b"]
 
     assert measured({"a": 1, "b": 1}, run)["mrr@10"] == pytest.approx(value)
-
-
-def test_unjudged_documents_and_negative_grades_count_as_not_relevant() -> None:
-    assert measured({"a": 1, "bad": -1}, ["bad", "unjudged", "a"]) == measured({"a": 1}, ["x", "y", "a"])
-
-
-def test_the_order_of_the_run_counts_and_not_the_document_names() -> None:
-    assert measured({"a": 1}, ["a", "z"])["mrr@10"] == measured({"z": 1}, ["z", "a"])["mrr@10"] == 1
 
 
 @pytest.mark.parametrize("runs", [{}, {"q": []}, {"q": ["x"]}, {"other": ["a"]}])
@@ -100,27 +95,24 @@ def test_the_interval_contains_the_mean_and_is_deterministic(numbers: list[float
     assert interval(numbers) == (low, high)
 
 
-def test_the_interval_approaches_the_normal_distribution_for_many_values() -> None:
+def test_the_interval_approaches_the_normal_distribution_and_more_questions_give_a_narrower_one() -> None:
     numbers = np.random.default_rng(7).random(1_000)
     reach = 1.96 * numbers.std(ddof=1) / len(numbers) ** 0.5
-
-    assert interval(list(numbers)) == pytest.approx((numbers.mean() - reach, numbers.mean() + reach), abs=0.003)
-
-
-def test_more_questions_give_a_narrower_interval() -> None:
     few, many = interval([0, 1] * 10), interval([0, 1] * 100)
 
+    assert interval(list(numbers)) == pytest.approx((numbers.mean() - reach, numbers.mean() + reach), abs=0.003)
     assert many[1] - many[0] < (few[1] - few[0]) / 2
 
 
 # --- the paired test ---------------------------------------------------------------------------------------------
 
 
-def test_equal_runs_do_not_differ() -> None:
-    ours = values(0.1, 0.5, 1.0)
+def test_only_questions_in_both_runs_are_compared_and_equal_runs_do_not_differ() -> None:
+    same = {"a": 0.5, "b": 0.5}
 
-    assert compare(ours, ours) == Comparison(0.0, (0.0, 0.0), 1.0)
-    assert not compare(ours, ours).is_loss
+    for ours, theirs in ((same, same), ({**same, "new": 0.0}, {**same, "old": 1.0}), ({"a": 1.0}, {"b": 1.0})):
+        assert compare(ours, theirs) == Comparison(0.0, (0.0, 0.0), 1.0)
+        assert not compare(ours, theirs).is_loss
 
 
 def test_a_clear_loss_is_significant_and_the_reverse_is_not_a_loss() -> None:
@@ -136,34 +128,22 @@ def test_a_clear_loss_is_significant_and_the_reverse_is_not_a_loss() -> None:
     assert not won.is_loss
 
 
-def test_noise_around_zero_is_not_significant() -> None:
+def test_noise_around_zero_is_not_significant_and_a_small_steady_loss_among_varied_questions_is() -> None:
     random = np.random.default_rng(3)
     ours, theirs = random.random(200), random.random(200)
-
     found = compare(values(*ours), values(*theirs))
+    varied = np.random.default_rng(5).random(50)
 
     assert found.interval[0] < 0 < found.interval[1]
     assert found.p > 0.05
     assert not found.is_loss
-
-
-def test_the_paired_test_detects_a_small_steady_loss_among_varied_questions() -> None:
-    theirs = np.random.default_rng(5).random(50)
-
-    assert compare(values(*(theirs - 0.02)), values(*theirs)).is_loss
+    assert compare(values(*(varied - 0.02)), values(*varied)).is_loss
 
 
 def test_five_questions_are_never_significant_and_six_can_be() -> None:
     """Five differences of the same sign occur by chance with probability 1/32, and 1/16 on both sides."""
     assert compare(values(*[0.0] * 5), values(*[1.0] * 5)).p == pytest.approx(2 / 32)
     assert compare(values(*[0.0] * 6), values(*[1.0] * 6)).is_loss
-
-
-def test_only_questions_in_both_runs_are_compared() -> None:
-    ours, theirs = {"a": 0.5, "b": 0.5, "new": 0.0}, {"a": 0.5, "b": 0.5, "old": 1.0}
-
-    assert compare(ours, theirs) == Comparison(0.0, (0.0, 0.0), 1.0)
-    assert compare({"a": 1.0}, {"b": 1.0}) == Comparison(0.0, (0.0, 0.0), 1.0)
 
 
 @settings(max_examples=20, deadline=None)

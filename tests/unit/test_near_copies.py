@@ -34,21 +34,14 @@ def test_near_copies_come_after_the_first_five_others_and_all_scores_are_explain
     assert all(sum(value for _, value in result.why) == result.score for result in results)
 
 
-def test_results_without_near_copies_keep_their_order() -> None:
-    results = ranked("a", "b", "c", "d", "e", "a")
-
-    assert similar.spread(results) == results
-
-
-def test_a_text_with_other_words_is_not_a_near_copy() -> None:
+@pytest.mark.parametrize("term", sorted(similar.MEANT))
+def test_results_without_near_copies_and_those_that_the_question_asks_for_one_by_one_keep_their_places(
+    term: str,
+) -> None:
     half = " ".join(COMMON.split()[:10] + [f"other{n}" for n in range(10)])
 
-    assert order(similar.spread(ranked(COMMON, half, "a"))) == "012"
-
-
-@pytest.mark.parametrize("term", sorted(similar.MEANT))
-def test_results_that_the_question_asks_for_one_by_one_keep_their_places(term: str) -> None:
-    assert order(similar.spread(ranked(*NEAR, "a", term=term))) == "0123"
+    for results in (ranked("a", "b", "c", "d", "e", "a"), ranked(COMMON, half, "a"), ranked(*NEAR, "a", term=term)):
+        assert similar.spread(results) == results
 
 
 def test_near_copies_are_a_crowd_only_if_they_leave_no_five_others() -> None:
@@ -86,12 +79,12 @@ def prose(seed: int, words: int = 60, changed: int = 0) -> str:
 
 def test_texts_that_nearly_repeat_each_other_are_groups_of_which_the_one_with_most_text_comes_first() -> None:
     texts = [prose(1), prose(2), prose(3), prose(2, changed=2), prose(3, changed=3), prose(3).upper(), prose(4)]
+    half_the_words_and_short_texts = [prose(1), prose(1, changed=30), "import os", "import os", "", ""]
+    many_copies = [prose(1, changed=n % 3) for n in range(3_000)]
 
     assert similar.repeated(texts) == [[2, 4, 5], [1, 3]]
-
-
-def test_texts_with_half_of_their_words_in_common_and_short_texts_are_no_near_copies() -> None:
-    assert similar.repeated([prose(1), prose(1, changed=30), "import os", "import os", "", ""]) == []
+    assert similar.repeated(half_the_words_and_short_texts) == []
+    assert similar.repeated(many_copies) == [list(range(3_000))]
 
 
 def test_nearly_all_near_copies_among_thousands_of_texts_are_found() -> None:
@@ -102,7 +95,3 @@ def test_nearly_all_near_copies_among_thousands_of_texts_are_found() -> None:
 
     assert all(len(group) == 2 and group[1] == group[0] + 1 < 600 for group in found)
     assert len(found) >= 297
-
-
-def test_many_copies_of_a_text_are_one_group() -> None:
-    assert similar.repeated([prose(1, changed=n % 3) for n in range(3_000)]) == [list(range(3_000))]

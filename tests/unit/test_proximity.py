@@ -13,39 +13,42 @@ def near(question: str, text: str) -> float:
     return proximities(question, [text])[0]
 
 
-def test_adjacent_words_score_one_and_missing_words_score_zero() -> None:
-    assert near("ferry dawn", "At dawn the ferry leaves.") == pytest.approx(1)
-    assert near("ferry dawn", "Tides are kept in tables.") == 0
-    assert near("ferry dawn", "") == 0
+INSIDE, OUTSIDE = (" ".join(["filler"] * (WINDOW - fewer)) for fewer in (2, 1))
+SHARES: dict[str, list[tuple[str, str, float]]] = {
+    "adjacent words score one and missing words score zero": [
+        ("ferry dawn", "At dawn the ferry leaves.", 1),
+        ("ferry dawn", "Tides are kept in tables.", 0),
+        ("ferry dawn", "", 0),
+    ],
+    "the wording of a comparison is not sought": [
+        ("what is the difference between a ferry and dawn", "At dawn the ferry leaves.", 1),
+        ("how does a ferry differ from dawn", "At dawn the ferry leaves.", 1),
+    ],
+    "the rest of a contraction is not sought": [
+        ("what's the ferry at dawn", "At dawn the ferry leaves.", 1),
+        ("why can't the ferry at dawn", "At dawn the ferry leaves.", 1),
+        ("Where\u2019re ferry and dawn", "At dawn the ferry leaves.", 1),
+        ("it'll ferry dawn", "At dawn the ferry leaves.", 1),
+    ],
+    "distant words score by the best window with some of them": [
+        ("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.", 1 / 2),
+        ("ferry dawn", f"ferry {GAP} ferry at dawn", 1),
+    ],
+    "a window has the given number of words": [
+        ("ferry dawn", f"ferry {INSIDE} dawn", 1),
+        ("ferry dawn", f"ferry {OUTSIDE} dawn", 1 / 2),
+    ],
+    "word forms and parts of names are found": [
+        ("crossing", text, 1) for text in ("crossings", "Crossed", "crossing_time", "theCrossing")
+    ],
+}
 
 
-@pytest.mark.parametrize(
-    "question", ["what is the difference between a ferry and dawn", "how does a ferry differ from dawn"]
-)
-def test_the_wording_of_a_comparison_is_not_sought(question: str) -> None:
-    assert near(question, "At dawn the ferry leaves.") == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["what's the ferry at dawn", "why can't the ferry at dawn", "Where\u2019re ferry and dawn", "it'll ferry dawn"],
-)
-def test_the_rest_of_a_contraction_is_not_sought(question: str) -> None:
-    assert near(question, "At dawn the ferry leaves.") == pytest.approx(1)
-
-
-def test_distant_words_score_by_the_best_window_with_some_of_them() -> None:
-    apart = near("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.")
-
-    assert apart == pytest.approx(1 / 2)
-    assert near("ferry dawn", f"ferry {GAP} ferry at dawn") == pytest.approx(1)
-
-
-def test_a_window_has_the_given_number_of_words() -> None:
-    inside, outside = ["filler"] * (WINDOW - 2), ["filler"] * (WINDOW - 1)
-
-    assert near("ferry dawn", " ".join(["ferry", *inside, "dawn"])) == pytest.approx(1)
-    assert near("ferry dawn", " ".join(["ferry", *outside, "dawn"])) == pytest.approx(1 / 2)
+@pytest.mark.parametrize("rows", SHARES.values(), ids=SHARES)
+def test_the_proximity_of_the_query_words(rows: list[tuple[str, str, float]]) -> None:
+    assert len("cross") == STEM
+    for question, text, share in rows:
+        assert near(question, text) == pytest.approx(share), (question, text)
 
 
 def test_the_order_and_frequency_of_words_do_not_count() -> None:
@@ -60,12 +63,6 @@ def test_a_rare_word_weighs_more_than_a_word_in_every_text() -> None:
 
     assert 0 < common < rare < 1
     assert common + rare == pytest.approx(1)
-
-
-@pytest.mark.parametrize("text", ["crossings", "Crossed", "crossing_time", "theCrossing"])
-def test_word_forms_and_parts_of_names_are_found(text: str) -> None:
-    assert len("cross") == STEM
-    assert near("crossing", text) == pytest.approx(1)
 
 
 def test_without_words_or_texts_every_score_is_zero() -> None:
