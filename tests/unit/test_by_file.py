@@ -5,13 +5,10 @@ from benchmarks.by_file import judged_files, ranked_files, wrong_first
 PATHS = {"a1": "a.rs", "a2": "a.rs", "b1": "b.rs"}
 
 
-def test_a_file_has_the_highest_grade_of_its_fragments() -> None:
+def test_a_file_has_the_highest_grade_and_the_place_of_its_best_fragment() -> None:
     judgements = {"one": {"a1": 0, "a2": 2, "b1": 0}, "other": {"a2": 2, "a1": 1}}
 
     assert judged_files(judgements, PATHS) == {"one": {"a.rs": 2, "b.rs": 0}, "other": {"a.rs": 2}}
-
-
-def test_a_file_is_in_the_place_of_its_best_fragment() -> None:
     assert ranked_files(["b1", "a2", "a1"], PATHS) == ["b.rs", "a.rs"]
 
 

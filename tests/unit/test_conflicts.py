@@ -27,11 +27,12 @@ def reported(*chunks: dict[str, Any], question: str = QUESTION) -> list[str]:
     return list(conflicts(question, passages, share, TODAY))
 
 
-def test_a_superseded_passage_is_named_with_its_successor_and_its_number() -> None:
+def test_outdated_passages_are_named_with_their_successor_and_its_number_or_their_last_day() -> None:
     old = {"text": "Anything.", "superseded_by": "docs/1.md"}
 
     assert reported({"text": "Anything else."}, old) == ["[2] is superseded by docs/1.md [1]."]
     assert reported({**old, "superseded_by": "docs/new.md"}) == ["[1] is superseded by docs/new.md."]
+    assert reported({"text": "Anything.", "valid_until": "2026-05-01"}) == ["[1] was valid until 2026-05-01."]
 
 
 @pytest.mark.parametrize("piece", ["1, ", "1,", "one, "])
@@ -40,10 +41,6 @@ def test_a_passage_of_numbers_is_compared_in_little_time(piece: str) -> None:
 
     assert reported({"text": piece * 10_000}, {"text": NOW}) == []
     assert time.process_time() - start < 5
-
-
-def test_an_expired_passage_is_named_with_its_last_day() -> None:
-    assert reported({"text": "Anything.", "valid_until": "2026-05-01"}) == ["[1] was valid until 2026-05-01."]
 
 
 @pytest.mark.parametrize(
@@ -59,14 +56,11 @@ def test_an_expired_passage_is_named_with_its_last_day() -> None:
 def test_of_two_different_quantities_one_is_preferred_for_a_reason(
     first: dict[str, Any], second: dict[str, Any], reason: str
 ) -> None:
+    past = {"text": "Until 1.1.0 the retry policy allowed 3 attempts."}
+
     assert reported({"text": NOW, **first}, {"text": THEN, **second}) == [
         f'[1] and [2] differ ("five attempts", "3 attempts"); {reason}.'
     ]
-
-
-def test_a_sentence_about_the_past_is_not_preferred() -> None:
-    past = {"text": "Until 1.1.0 the retry policy allowed 3 attempts."}
-
     assert reported({"text": NOW}, past)[0].endswith("[2] describes the past.")
 
 
@@ -84,7 +78,4 @@ def test_other_differences_are_not_reported(first: str, second: str, question: s
     dated = [{"text": first, "updated": "2026-01-02"}, {"text": second, "updated": "2025-01-02"}]
 
     assert reported(*dated, question=question) == []
-
-
-def test_different_quantities_without_a_reason_to_prefer_one_are_not_reported() -> None:
-    assert reported({"text": NOW}, {"text": THEN}) == []
+    assert reported({"text": NOW}, {"text": THEN}) == []  # without a reason to prefer one

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.text import clip
-from lore_etl.digest import LONGEST, LONGEST_TAG, MAX_TAGS, Digest, digest
+from lore_etl.digest import LONGEST, LONGEST_TAG, MAX_TAGS, Digest, Spec, digest
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import Source, SourceContext
 
@@ -57,17 +57,14 @@ def test_29_3_tags_come_from_front_matter_or_a_tag_line_or_headings(text: str, t
     assert of(MEMORY, text).tags == tags
 
 
-def test_tags_never_come_from_the_path() -> None:
-    assert of("home/me/examples/patterns/x.md", "# Title\n\nText.\n").tags == ()
-
-
 @pytest.mark.parametrize(
     "text",
     ['"""Doc.\n\nTags: a, b\n"""\n', "# Doc.\n# Tags: a, b\n", "'''Tags: a, b'''\nx = 1\n", "# tag: a,b\n## No\n"],
 )
-def test_tags_of_code_come_from_a_comment_and_not_from_headings(text: str) -> None:
+def test_tags_of_code_come_from_a_comment_and_not_from_headings_or_the_path(text: str) -> None:
     assert of(PATTERN, text).tags == ("a", "b")
     assert of(PATTERN, "## Not a heading\nx = 1\n").tags == ()
+    assert of("home/me/examples/patterns/x.md", "# Title\n\nText.\n").tags == ()  # nor from the path
 
 
 def test_invalid_front_matter_falls_back_to_the_other_sources_of_tags() -> None:
@@ -170,13 +167,7 @@ def test_29_3_a_prp_names_the_files_that_implement_it() -> None:
         "ce/core.py", "syntropy-mcp/src/indexer.ts", "ce/drift.py", "ce/plain.py", "setup.py", "ce/a.py", "ce/b.py",
         "ce/one.py", "ce/two.py", "src/tools",
     )  # fmt: skip
-
-
-def test_a_prp_without_front_matter_is_not_verified_and_has_no_id() -> None:
-    found = of(PRP, "# T\n").spec
-
-    assert found is not None
-    assert (found.id, found.status, found.verified, found.implementations) == (None, None, False, ())
+    assert of(PRP, "# T\n").spec == Spec()  # without front matter it is not verified and has no id
 
 
 def test_a_prp_names_patterns_in_prose_and_code_but_promises_them_only_in_prose() -> None:

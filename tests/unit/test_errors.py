@@ -17,30 +17,22 @@ def _all(kind: type[LoreError]) -> Iterator[type[LoreError]]:
             yield from _all(child)
 
 
-def test_codes_are_unique_and_every_error_has_a_hint() -> None:
+def test_codes_are_unique_every_error_has_a_hint_and_exit_codes_match_the_documentation() -> None:
     kinds = list(_all(LoreError))
 
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert all(kind.default_hint for kind in kinds)
+    assert {kind.exit_code for kind in kinds} == {1, 2, 70, 74, 75}
 
 
-def test_exit_codes_match_the_documentation() -> None:
-    assert {kind.exit_code for kind in _all(LoreError)} == {1, 2, 70, 74, 75}
+def test_a_known_error_is_shown_with_its_hint_and_the_text_of_an_unexpected_one_is_not_shown() -> None:
+    known, unexpected = problem(Busy("Somebody else has it.", "Wait.")), problem(ValueError("the secret text"))
 
-
-def test_an_unexpected_error_is_logged_but_its_text_is_not_shown() -> None:
-    record = problem(ValueError("the secret text"))
-
-    assert record["code"] == "INTERNAL_ERROR"
-    assert "secret" not in str(record)
-
-
-def test_a_known_error_is_shown_with_its_hint() -> None:
-    record = problem(Busy("Somebody else has it.", "Wait."))
-
-    assert {**record, "trace_id": ""} == {
+    assert {**known, "trace_id": ""} == {
         "error": True, "code": "BUSY", "message": "Somebody else has it.", "hint": "Wait.", "trace_id": "",
     }  # fmt: skip
+    assert unexpected["code"] == "INTERNAL_ERROR"
+    assert "secret" not in str(unexpected)
 
 
 def test_an_installed_extra_is_accepted_without_being_imported() -> None:

@@ -25,10 +25,11 @@ def shown(chunks: Sequence[Chunk], *places: int, characters: int = 5_000) -> lis
     return [passage.chunk.text for passage in widened(passages, characters, lambda _: chunks)]
 
 
-def test_a_passage_of_prose_is_extended_to_its_section() -> None:
+def test_a_passage_of_prose_is_extended_to_its_section_and_two_passages_of_it_do_not_overlap() -> None:
     (passage,) = widened([Passage(1, section("a", "b", "c")[1])], 5_000, lambda _: section("a", "b", "c"))
 
     assert (passage.chunk.text, passage.chunk.lines) == ("a\n\nb\n\nc", (1, 5))
+    assert shown(section("a", "b", "c", "d"), 0, 2) == ["a\n\nb", "c\n\nd"]
 
 
 @pytest.mark.parametrize(
@@ -56,10 +57,6 @@ def test_a_passage_of_badges_is_extended_to_the_text_below_them() -> None:
         f"# Winch\n\n{badge}\n\nA winch pulls ropes."
     ]
     assert shown(section("# Winch", badge, "A winch pulls ropes."), 0, characters=WIDE) == ["# Winch"]
-
-
-def test_two_passages_of_a_section_do_not_overlap() -> None:
-    assert shown(section("a", "b", "c", "d"), 0, 2) == ["a\n\nb", "c\n\nd"]
 
 
 def test_the_parts_of_a_function_are_joined_and_other_code_is_not() -> None:

@@ -59,20 +59,16 @@ def test_a_set_has_whole_documents_and_ranges_that_answer_its_questions(tmp_path
     assert [chosen.documents["harbour.md"][start:end] for start, end in chosen.answers["q1"][1]] == ["ferry", "dawn"]
 
 
-def test_offsets_count_characters_without_converting_line_ends(tmp_path: Path) -> None:
+def test_offsets_count_characters_without_converting_line_ends_and_overlapping_ranges_are_merged(
+    tmp_path: Path,
+) -> None:
     text = "Fährt früh.\r\n🎉 Tides.\rEnd\n"
     place = text.index("Tides")
-    folder = write_excerpts(tmp_path / "set", [asking((place, place + 5))], harbour=text)
-
-    chosen = read_excerpts(folder)
+    chosen = read_excerpts(write_excerpts(tmp_path / "set", [asking((place, place + 5))], harbour=text))
+    merged = read_excerpts(write_excerpts(tmp_path / "other", [asking((10, 20), (0, 5), (15, 25), (25, 30))]))
 
     assert chosen.documents["harbour.md"][place : place + 5] == "Tides"
-
-
-def test_overlapping_and_adjacent_ranges_are_merged(tmp_path: Path) -> None:
-    folder = write_excerpts(tmp_path / "set", [asking((10, 20), (0, 5), (15, 25), (25, 30))])
-
-    assert read_excerpts(folder).answers["q1"][1] == [(0, 5), (10, 30)]
+    assert merged.answers["q1"][1] == [(0, 5), (10, 30)]
 
 
 def test_a_split_is_defined_by_its_questions(tmp_path: Path) -> None:
@@ -85,18 +81,13 @@ def test_a_split_is_defined_by_its_questions(tmp_path: Path) -> None:
     assert refusal(folder, "nope") == "set: no question in the split `nope`."
 
 
-def test_hidden_files_and_folders_are_not_documents(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_not_documents_and_a_folder_without_questions_is_no_set(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
     (folder / "corpora" / ".DS_Store").write_bytes(b"\x00\xff")
     (folder / "corpora" / "more").mkdir()
 
     assert list(read_excerpts(folder).documents) == ["harbour.md"]
-
-
-def test_a_folder_without_questions_or_documents_is_not_an_excerpt_set(tmp_path: Path) -> None:
-    folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
     (folder / "questions.jsonl").unlink()
-
     assert not is_excerpt_set(folder)
     assert not is_excerpt_set(tmp_path / "nope")
 
@@ -154,16 +145,13 @@ def test_the_range_of_a_chunk_covers_its_text_with_any_line_ends(end: str) -> No
     assert [quoted(text, chunk).replace(end, "\n") for chunk in chunks] == [chunk.text for chunk in chunks]
 
 
-def test_the_range_of_a_part_of_a_line_is_its_columns() -> None:
+def test_the_range_of_a_part_of_a_line_is_its_columns_and_a_text_may_be_empty_or_lack_a_final_line_end() -> None:
     text = f"# Harbour\r\n\r\nfirst\r\n{words(900, 'tide')}\r\nlast"
 
     pieces = [chunk for chunk in chunks_in("a.md", text.replace("\r\n", "\n")) if chunk.columns]
 
     assert len(pieces) > 2
     assert [quoted(text, piece) for piece in pieces] == [piece.text for piece in pieces]
-
-
-def test_a_text_may_be_empty_or_lack_a_final_line_end() -> None:
     assert quoted("one\ntwo", make_chunk("a.md", lines=(2, 2))) == "two"
     assert quoted("one\ntwo\n", make_chunk("a.md", lines=(2, 3))) == "two\n"
     assert quoted("", make_chunk("a.md")) == ""

@@ -20,6 +20,7 @@ def test_the_longest_specific_guide_is_suggested() -> None:
     assert first_questions(files, NO_CLASSES) == {
         "search": "Retry policies", "ask": "How does Retry policies work?",
     }  # fmt: skip
+    assert first_questions([], NO_CLASSES) is None
 
 
 def test_the_most_extended_class_of_the_project_is_suggested() -> None:
@@ -38,10 +39,6 @@ def test_without_a_guide_the_longest_class_is_suggested_rather_than_a_manifest()
 
     assert first_questions(files, Hierarchy(nodes)) == {"search": "Component", "ask": "Where is Component defined?"}
     assert first_questions(files, NO_CLASSES) == {"search": "package.json", "ask": "How does package.json work?"}
-
-
-def test_an_empty_index_has_no_suggestions() -> None:
-    assert first_questions([], NO_CLASSES) is None
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(min_size=1, max_size=20))

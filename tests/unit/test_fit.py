@@ -95,19 +95,15 @@ def test_a_long_line_is_split_after_a_sentence_into_consecutive_ranges() -> None
     assert all(line[:end].endswith(". ") for _, end in ranges)
 
 
-def test_a_very_long_word_is_split() -> None:
+def test_a_very_long_word_is_split_and_a_long_header_in_any_script_leaves_room_for_the_passage() -> None:
     chunks = chunks_in("a.txt", "x.y_z-" * 1_000)
 
     assert "".join(chunk.text for chunk in chunks) == "x.y_z-" * 1_000
     assert max(map(input_tokens, chunks)) <= 256
-
-
-def test_a_long_header_in_any_script_leaves_room_for_the_passage() -> None:
     for title in ("한국어 제목 " * 60, "漢字" * 200, "." * 400, "🎉" * 100):
         chunks = chunks_in("a.md", f"{words(20)}\n" * 12, title=title)
-
-        assert max(map(input_tokens, chunks)) <= PROSE_TOKENS + 2
-        assert len(chunks) <= 6
+        assert max(map(input_tokens, chunks)) <= PROSE_TOKENS + 2, title
+        assert len(chunks) <= 6, title
 
 
 def test_a_model_with_a_tiny_input_limit_still_gets_pieces() -> None:

@@ -5,6 +5,13 @@ import pytest
 from lore_server.answer.kept_answers import completed, depends_on_earlier
 
 WATCHING = "How does Lore watch the files of a project?"
+ALONE = (
+    "What is the default port of the server?",
+    "Which database stores the vectors?",
+    "How does RetryPolicy decide when it gives up?",
+    "What does this project do about secrets in documents?",
+    "where is SearchOutcome defined",
+)
 
 
 @pytest.mark.parametrize(
@@ -21,33 +28,14 @@ WATCHING = "How does Lore watch the files of a project?"
         ("What is RetryPolicy?", "And in tests?", "And in tests? (RetryPolicy)"),
         ("What does `lore serve` print?", "how do I stop it", "how do I stop it (lore serve print)"),
         ("重试策略是什么", "为什么?", "为什么? (重试策略是什么)"),
+        (WATCHING, "and the files of other projects?", "and the files of other projects? (Lore watch project)"),
+        *((WATCHING, question, question) for question in ALONE),
     ],
 )
-def test_a_question_with_too_few_words_gets_those_of_the_earlier_question(
+def test_a_question_with_too_few_words_gets_those_of_the_earlier_question_and_one_that_stands_alone_is_unchanged(
     earlier: str, question: str, expected: str
 ) -> None:
     assert completed(question, earlier) == expected
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What is the default port of the server?",
-        "Which database stores the vectors?",
-        "How does RetryPolicy decide when it gives up?",
-        "What does this project do about secrets in documents?",
-        "where is SearchOutcome defined",
-    ],
-)
-def test_a_question_that_stands_alone_is_unchanged(question: str) -> None:
-    assert completed(question, WATCHING) == question
-
-
-def test_words_that_both_questions_have_are_not_repeated() -> None:
-    assert (
-        completed("and the files of other projects?", WATCHING)
-        == "and the files of other projects? (Lore watch project)"
-    )
 
 
 def test_only_a_few_words_are_borrowed_from_a_long_question() -> None:

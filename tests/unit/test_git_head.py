@@ -38,28 +38,18 @@ def test_a_branch_and_its_commit_are_read(repository: Path, commands: list[str],
     assert head(repository) == Head(branch, commit_of(repository))
 
 
-def test_head_is_found_from_a_folder_within_the_repository(repository: Path) -> None:
-    (repository / "deep" / "er").mkdir(parents=True)
-
-    assert head(repository / "deep" / "er") == head(repository)
-
-
-def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    other = tmp_path_factory.mktemp("worktree") / "other"
-    git(repository, "worktree", "add", "-q", "-b", "side", str(other))
-    commit(other, "second")
-
-    assert head(other) == Head("side", commit_of(other))
-    assert head(repository).branch == "main"
-
-
-def test_the_exclude_file_of_a_worktree_is_that_of_its_repository(
+def test_the_head_and_the_exclude_file_of_a_worktree_are_read_and_those_above_a_folder_of_the_repository(
     repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("worktree") / "other"
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
+    commit(other, "second")
+    (repository / "deep" / "er").mkdir(parents=True)
     (repository / ".git/info/exclude").write_text("a.txt")
 
+    assert head(other) == Head("side", commit_of(other))
+    assert head(repository / "deep" / "er") == head(repository)
+    assert head(repository).branch == "main"
     assert excludes(other) == excludes(repository) == b"a.txt"
     assert excludes(other.parent) is None
 

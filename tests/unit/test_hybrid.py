@@ -15,17 +15,11 @@ LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)
 
 
 def ranked(
-    query: str, *candidates: Candidate, type_: str | None = None, parents: Mapping[str, Chunk] | None = None
-) -> list[Ranked]:
-    return ranked_with(HYBRID, query, *candidates, type_=type_, parents=parents)
-
-
-def ranked_with(
-    weights: Weights,
     query: str,
     *candidates: Candidate,
     type_: str | None = None,
     parents: Mapping[str, Chunk] | None = None,
+    weights: Weights = HYBRID,
 ) -> list[Ranked]:
     asked = parse(query)
     passages = score(asked, Candidates([*candidates, LOW]), type_, weights)
@@ -76,15 +70,6 @@ def test_one_of_two_passages_comes_first_because_of_its_kind(query: str, first: 
     assert sources(found) == [first[0].source, second[0].source]
 
 
-@pytest.mark.requirement("NEO-024")
-def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
-    ticket = candidate(make_chunk("issues/issue-7.md", "ticket"), 0.9, 10.0)
-
-    terms = dict(ranked("retries", ticket, type_="ticket")[0].why)
-
-    assert "ticketPenalty" not in terms
-
-
 @pytest.mark.parametrize(
     ("type_", "penalty", "asking", "other"),
     [
@@ -94,11 +79,12 @@ def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
         ("release", "releasePenalty", "list the changes in the scheduler", "Fix changes in the scheduler"),
     ],
 )
-@pytest.mark.requirement("NEO-025")
+@pytest.mark.requirement("NEO-024", "NEO-025")
 def test_a_type_is_penalised_unless_the_question_asks_for_it(type_: str, penalty: str, asking: str, other: str) -> None:
     document = candidate(make_chunk("past/one.md", type_), 0.9, 10.0)
 
     assert penalty not in dict(ranked(asking, document)[0].why)
+    assert penalty not in dict(ranked("retries", document, type_=type_)[0].why)
     assert penalty in dict(next(result for result in ranked(other, document) if result.source == "past/one.md").why)
 
 
@@ -120,14 +106,8 @@ def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
 
 @pytest.mark.requirement("NEO-026")
 def test_ancestors_follow_their_class_in_order_and_explain_their_score() -> None:
-    own = make_chunk(
-        "c.py",
-        "src",
-        kind="class",
-        symbols=("Child",),
-        class_name="m.Child",
-        chain=[("m.Mid", "b.py"), ("m.Top", "a.py")],
-    )
+    chain = [("m.Mid", "b.py"), ("m.Top", "a.py")]
+    own = make_chunk("c.py", "src", kind="class", symbols=("Child",), class_name="m.Child", chain=chain)
     mid = make_chunk("b.py", "src", kind="class", symbols=("Mid",), class_name="m.Mid")
     top = make_chunk("a.py", "src", kind="class", symbols=("Top",), class_name="m.Top")
 
@@ -175,53 +155,44 @@ def test_a_file_with_many_fair_chunks_does_not_outrank_the_file_with_the_best_ch
 
 @pytest.mark.requirement("KM-038")
 def test_the_terms_of_a_score_add_up_to_it() -> None:
-    found = ranked(
-        "graceful shutdown of Worker",
-        candidate(make_chunk("docs/workers.md"), 0.9, 9.0),
-        candidate(
-            make_chunk("ferry/worker.py", "src", kind="class", symbols=("Worker",), class_name="m.Worker"), 0.7, 8.0
-        ),
-    )
+    worker = make_chunk("ferry/worker.py", "src", kind="class", symbols=("Worker",), class_name="m.Worker")
+    guide = candidate(make_chunk("docs/workers.md"), 0.9, 9.0)
 
-    assert [result.score for result in found] == pytest.approx(
-        [sum(value for _, value in result.why) for result in found]
-    )
+    for result in ranked("graceful shutdown of Worker", guide, candidate(worker, 0.7, 8.0)):
+        assert result.score == pytest.approx(sum(value for _, value in result.why))
 
 
 @pytest.mark.requirement("NEO-053")
 def test_a_changed_weight_changes_the_order() -> None:
     guide, ticket = candidate(make_chunk("g.md"), 0.9, 9.0), candidate(make_chunk("t.md", "ticket"), 0.88, 8.8)
 
-    loud = ranked_with(weights("hybrid", {"ticketPenalty": 90}), "x y", guide, ticket)
+    loud = ranked("x y", guide, ticket, weights=weights("hybrid", {"ticketPenalty": 90}))
 
     assert loud[0].source == "t.md"
 
 
-def test_a_why_question_prefers_decision_records() -> None:
-    code, adr = make_chunk("ferry/code.py", "src"), make_chunk("docs/adr/0001.md", "adr")
-    both = (candidate(code, 0.9, 10.0), candidate(adr, 0.88, 9.8))
-
-    assert sources(ranked("why is sqlite the default", *both))[0] == "docs/adr/0001.md"
-    assert sources(ranked("where is sqlite the default", *both))[0] == "ferry/code.py"
-
-
-def test_code_outranks_its_tests_unless_the_question_asks_for_tests() -> None:
-    code = candidate(make_chunk("tree.go", "src", kind="function"), 0.8, 9.0)
-    test = candidate(make_chunk("tree_test.go", "test", kind="function"), 0.9, 10.0)
-
-    assert sources(ranked("radix tree path matching", test, code)) == ["tree.go", "tree_test.go"]
-    assert sources(ranked("how is the radix tree tested", test, code)) == ["tree_test.go", "tree.go"]
+WHY = [(make_chunk("ferry/code.py", "src"), 0.9, 10.0), (make_chunk("docs/adr/0001.md", "adr"), 0.88, 9.8)]
+TESTS = [(make_chunk(f"tree{end}.go", type_, kind="function"), vector, words)
+         for end, type_, vector, words in (("", "src", 0.8, 9.0), ("_test", "test", 0.9, 10.0))]  # fmt: skip
+USES = [(make_chunk("a.go", "src", kind="function", symbols=("Run",)), 0.82, 10.0),
+        (make_chunk("b.go", "src", kind="function", symbols=("cmd.SuggestionsFor",)), 0.8, 9.8)]  # fmt: skip
 
 
-def test_a_passage_that_defines_a_long_name_of_the_question_outranks_its_uses() -> None:
-    uses = candidate(make_chunk("a.go", "src", kind="function", symbols=("Run",)), 0.82, 10.0)
-    defines = candidate(make_chunk("b.go", "src", kind="function", symbols=("cmd.SuggestionsFor",)), 0.8, 9.8)
-
-    assert sources(ranked("suggestions for a mistyped command", uses, defines)) == ["a.go", "b.go"]
-    assert sources(ranked("how suggestions for commands are found by SuggestionsFor", uses, defines)) == [
-        "b.go",
-        "a.go",
-    ]
+@pytest.mark.parametrize(
+    ("query", "passages", "expected"),
+    [
+        ("why is sqlite the default", WHY, ["docs/adr/0001.md", "ferry/code.py"]),
+        ("where is sqlite the default", WHY, ["ferry/code.py", "docs/adr/0001.md"]),
+        ("radix tree path matching", TESTS, ["tree.go", "tree_test.go"]),
+        ("how is the radix tree tested", TESTS, ["tree_test.go", "tree.go"]),
+        ("suggestions for a mistyped command", USES, ["a.go", "b.go"]),
+        ("how suggestions for commands are found by SuggestionsFor", USES, ["b.go", "a.go"]),
+    ],
+)
+def test_a_question_decides_between_code_and_decisions_code_and_its_tests_and_uses_and_the_definition_of_a_long_name(
+    query: str, passages: list[Found], expected: list[str]
+) -> None:
+    assert sources(ranked(query, *(candidate(*passage) for passage in passages))) == expected
 
 
 def test_the_definition_of_a_bare_name_is_found_by_its_words_alone() -> None:
