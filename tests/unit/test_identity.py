@@ -115,25 +115,19 @@ def test_a_hostile_git_folder_neither_claims_an_identity_nor_hangs(tmp_path: Pat
     assert identity_of(tmp_path / "evil").remote == ""
 
 
-def test_a_linked_worktree_of_a_known_repository_is_the_same_folder(tmp_path: Path) -> None:
-    main, linked = tmp_path / "main", tmp_path / "linked"
+def test_a_linked_worktree_of_a_known_repository_is_the_same_folder_and_a_forged_one_a_separate_one(
+    tmp_path: Path,
+) -> None:
+    main, linked, forged = (tmp_path / name for name in ("main", "linked", "forged"))
     git(tmp_path, "init", "-q", str(main))
     git(main, "remote", "add", "origin", "git@github.com:finance/backend.git")
     git(main, "commit", "-q", "--allow-empty", "-m", "x")
     git(main, "worktree", "add", "-q", str(linked))
-
-    assert identity_of(linked, {spelled(main)}) == identity_of(main)
-    assert identity_of(linked) == Identity(spelled(linked), "", "linked")
-
-
-def test_a_forged_worktree_is_a_separate_folder(tmp_path: Path) -> None:
-    main, forged = tmp_path / "main", tmp_path / "forged"
-    git(tmp_path, "init", "-q", str(main))
-    git(main, "commit", "-q", "--allow-empty", "-m", "x")
-    git(main, "worktree", "add", "-q", str(tmp_path / "linked"))
     forged.mkdir()
     (forged / ".git").write_text(f"gitdir: {main}/.git/worktrees/linked\n")
 
+    assert identity_of(linked, {spelled(main)}) == identity_of(main)
+    assert identity_of(linked) == Identity(spelled(linked), "", "linked")
     assert identity_of(forged, {spelled(main)}) == Identity(spelled(forged), "", "forged")
 
 
@@ -180,23 +174,17 @@ def test_a_forged_remote_grants_no_access_until_the_user_confirms_it() -> None:
     assert confirmed.project_of(OURS) == "backend"
 
 
-def test_another_repository_at_the_same_path_does_not_inherit_its_project() -> None:
+def test_another_repository_at_the_same_path_and_a_changed_remote_do_not_inherit_the_project_unconfirmed() -> None:
     first = EVIL._replace(remote="github.com/finance/api")
-    registry = begun(first)
-
-    assert registry.project_of(EVIL) != registry.project_of(first)
-    assert registry.project_of(EVIL._replace(remote="")) != registry.project_of(first)
-
-
-def test_a_folder_whose_remote_is_added_or_changed_needs_confirmation() -> None:
-    registry = begun(LOCAL)
     pushed = LOCAL._replace(remote="github.com/me/backend")
-    moved = pushed._replace(remote="gitlab.com/me/backend")
+    there, registry = begun(first), begun(LOCAL)
 
+    assert there.project_of(EVIL) != there.project_of(first)
+    assert there.project_of(EVIL._replace(remote="")) != there.project_of(first)
     assert registry.candidates(pushed) == ["backend"]
     registry = registry.using("backend", pushed)
     assert registry.project_of(pushed) == "backend"
-    assert registry.candidates(moved) == ["backend"]
+    assert registry.candidates(pushed._replace(remote="gitlab.com/me/backend")) == ["backend"]
 
 
 def test_a_project_without_an_origin_is_offered_but_never_used_without_confirmation() -> None:

@@ -102,17 +102,19 @@ def test_a_comment_or_a_line_next_to_the_imports_does_not_make_them_a_chunk(abov
     assert [chunk.kind for chunk in chunks_of("a.mjs", text)] == ["class"]
 
 
-def test_a_file_of_reexports_counts_as_imports() -> None:
-    assert [chunk.kind for chunk in chunks_of("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n")] == ["imports"]
+@pytest.mark.parametrize(
+    ("path", "text", "first"),
+    [
+        ("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n", ("imports", (1, 4))),
+        ("all.py", MODULE["import"] * 3, ("imports", (1, 3))),
+        ("a.py", MODULE["doc"] + "\n" + MODULE["import"] * 3 + "\n\n" + MODULE["long"], ("module", (1, 5))),
+    ],
+    ids=["re-exports count as imports", "a file with only imports is indexed", "a docstring keeps its imports"],
+)
+def test_the_imports_of_a_file_are_a_chunk_only_with_a_docstring_or_if_there_is_nothing_else(
+    path: str, text: str, first: tuple[str, tuple[int, int]]
+) -> None:
+    found = [(chunk.kind, chunk.lines) for chunk in chunks_of(path, text)]
 
-
-def test_a_file_with_only_imports_is_still_indexed() -> None:
-    assert [(chunk.kind, chunk.lines) for chunk in chunks_of("all.py", MODULE["import"] * 3)] == [("imports", (1, 3))]
-
-
-def test_a_module_docstring_keeps_its_imports_if_both_fit() -> None:
-    text = MODULE["doc"] + "\n" + MODULE["import"] * 3 + "\n\n" + MODULE["long"]
-
-    first = chunks_of("a.py", text)[0]
-
-    assert (first.kind, first.lines) == ("module", (1, 5))
+    assert found[0] == first
+    assert len(found) == 1 or first[0] == "module"

@@ -47,7 +47,9 @@ def add(text: str, form: Form = "json", key: str = KEY) -> install.Merge:
 
 
 @given(written())
-def test_all_other_content_is_kept_in_its_order(given_: tuple[dict[str, Any], str]) -> None:
+def test_all_other_content_is_kept_in_its_order_and_the_entry_is_added_only_once(
+    given_: tuple[dict[str, Any], str],
+) -> None:
     value, text = given_
 
     merged = add(text)
@@ -56,6 +58,7 @@ def test_all_other_content_is_kept_in_its_order(given_: tuple[dict[str, Any], st
     assert merged.text.startswith(install.BOM) == text.startswith(install.BOM)
     left = json.loads(merged.text.removeprefix(install.BOM))
     assert json.dumps(left) == json.dumps(merge(value, {KEY: {"lore": ENTRY}}))
+    assert add(merged.text).status == "present"
 
 
 @given(written())
@@ -96,14 +99,11 @@ def test_the_style_of_a_file_that_a_program_wrote_is_kept(style: dict[str, Any],
     ],
 )
 def test_a_file_that_people_write_by_hand_is_read_and_left_to_them(text: str) -> None:
+    own = '{ // mine\n"mcpServers": {"lore": {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]},}}'
+
     assert add(text) == install.Merge("unsafe")
-
-
-def test_an_entry_in_a_file_with_comments_is_recognized_and_not_removed() -> None:
-    text = '{ // mine\n"mcpServers": {"lore": {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]},}}'
-
-    assert add(text).status == "present"
-    assert install.removed(text, "json", KEY, "lore", "the-file") == install.Merge("unsafe", existing=ENTRY)
+    assert add(own).status == "present"
+    assert install.removed(own, "json", KEY, "lore", "the-file") == install.Merge("unsafe", existing=ENTRY)
 
 
 def test_a_table_of_toml_is_removed_alone() -> None:
@@ -136,13 +136,6 @@ def test_only_an_entry_that_starts_lore_is_removed(text: str, status: str) -> No
     assert install.removed(text, "json", KEY, "lore", "the-file").status == status
 
 
-@given(written())
-def test_adding_the_entry_is_idempotent(given_: tuple[dict[str, Any], str]) -> None:
-    once = add(given_[1])
-
-    assert add(once.text).status == "present"
-
-
 @given(st.dictionaries(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6), SCALARS, max_size=4))
 def test_other_tables_of_a_toml_file_are_kept(others: dict[str, Any]) -> None:
     kept = {key: value for key, value in others.items() if value is not None and key != "mcp_servers"}
@@ -159,17 +152,13 @@ def test_an_empty_file_gets_the_entry(text: str) -> None:
     assert json.loads(add(text).text.removeprefix(install.BOM)) == {KEY: {"lore": ENTRY}}
 
 
-def test_an_entry_with_additions_counts_as_present_only_in_the_users_file() -> None:
+def test_a_different_entry_is_kept_and_shown_and_one_with_additions_is_present_only_in_the_users_file() -> None:
+    merged = add('{"mcpServers": {"lore": {"command": "other"}}}')
     text = json.dumps({KEY: {"lore": {**ENTRY, "env": {"GEMINI_API_KEY": "x"}}}})
 
-    assert install.added(text, "json", KEY, "lore", ENTRY, "the-file", is_users=True).status == "present"
-    assert add(text).status == "different"
-
-
-def test_a_different_entry_is_kept_and_shown() -> None:
-    merged = add('{"mcpServers": {"lore": {"command": "other"}}}')
-
     assert (merged.status, merged.text, merged.existing) == ("different", "", {"command": "other"})
+    assert add(text).status == "different"
+    assert install.added(text, "json", KEY, "lore", ENTRY, "the-file", is_users=True).status == "present"
 
 
 INVALID_JSON = ["{", "[]", '{"mcpServers": []}', '"x"', "{,}x", "[" * 100_000, '{"a": "\n"}', "/* {", "// x"]
@@ -237,17 +226,13 @@ def test_a_file_with_secrets_never_gets_wider_permissions(tmp_path: Path) -> Non
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_in_place_of_the_file_is_reported_by_name(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_and_another_encoding_are_reported_by_name(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe{\x00")
+
     with pytest.raises(ConfigError, match=r"\.mcp\.json"):
         install.read(tmp_path, ".mcp.json")
     with pytest.raises(StorageError, match=r"\.mcp\.json"):
-        (tmp_path / "file").write_text("")
-        install.write(tmp_path / "file" / ".mcp.json", "", ".mcp.json")
-
-
-def test_a_file_that_is_not_utf8_is_reported_by_name(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_bytes(b"\xff\xfe{\x00")
-
+        install.write(tmp_path / "x.json" / ".mcp.json", "", ".mcp.json")
     with pytest.raises(ConfigError, match=r"x\.json is not UTF-8"):
         install.read(tmp_path / "x.json", "x.json")
 

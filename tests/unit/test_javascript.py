@@ -156,6 +156,17 @@ CHUNKS: dict[str, tuple[str, str, Pieces]] = {
     "a class expression in a variable": (
         "a.js", "const Shape = class extends Base { area() { return 0; } };\n", [("class", (1, 1), "Shape")]
     ),
+    "the local name of a required module is no definition": (
+        "a.js",
+        "var make = require('./make')\nvar {one} = require('two')\nvar old = require('net').connect()\nlet unset\n\n"
+        "use(old)\n", [("imports", (1, 6), "old, unset")]
+    ),
+    "wide characters before a definition": ("a.js", """
+        const greeting = '👩‍👩‍👧 héllo';  /* ümlaut */ function f() {}
+        /** BODY 漢字 */
+        function g() {}
+        """,
+        [("function", (1, 3), "f, g")]),
     "definitions on a shared line": ("a.js", """
         function a() {} function b() {}
         /** BODY */
@@ -170,6 +181,7 @@ def test_definitions_become_chunks_with_their_comments(path: str, text: str, exp
     found = chunks_in(path, code(text))
 
     assert [(chunk.kind, chunk.lines, ", ".join(chunk.symbols)) for chunk in found] == expected
+    assert "\n".join(chunk.text for chunk in found).split() == code(text).split()
 
 
 @pytest.mark.parametrize(
@@ -228,13 +240,6 @@ def test_every_form_of_import_is_parsed() -> None:
     }  # fmt: skip
 
 
-def test_the_local_name_of_a_required_module_is_no_definition() -> None:
-    required = "var make = require('./make')\nvar {one} = require('two')\n"
-    text = f"{required}var old = require('net').connect()\nlet unset\n\nuse(old)\n"
-
-    assert symbols(chunks_in("a.js", text)) == [("old", "unset")]
-
-
 @pytest.mark.parametrize(
     "text", ["class A {\n  m( {\n", "const = ;\nfunction f() {}\n", "<<<<<<< HEAD\nlet x\n>>>>>>>\n"]
 )
@@ -268,15 +273,3 @@ def test_names_in_deep_code_are_those_near_its_beginning() -> None:
 
     assert warning is None
     assert facts.uses["b"] == (2, 1)  # line and number
-
-
-def test_code_with_wide_characters_keeps_its_lines() -> None:
-    text = code("""
-        const greeting = '👩‍👩‍👧 héllo';  /* ümlaut */ function f() {}
-        /** BODY 漢字 */
-        function g() {}
-        """)
-
-    chunks = chunks_in("a.js", text)
-
-    assert [chunk.text for chunk in chunks] == ["\n".join(text.split("\n"))]

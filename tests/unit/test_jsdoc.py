@@ -75,28 +75,25 @@ def test_a_symbol_is_readable_text_for_any_layout_of_the_json(indent: int | None
     assert not any(mark in chunk.text for chunk in chunks for mark in ('"', "[", "/**"))
 
 
-def test_a_comment_without_description_is_shown_without_comment_marks() -> None:
-    (chunk,) = chunks_of(
-        json.dumps([{"kind": "member", "longname": "a.b", "comment": "/**\n * Of *b*.\n * More.\n */"}])
-    )
-
-    assert chunk.text == "member a.b\nOf *b*.\nMore."
-
-
-def test_a_short_doclet_keeps_its_lines() -> None:
-    rows = [
-        '{"kind":"class","longname":"A","description":"1.\\nTwo.\\n3."}',
-        '{"longname":"B","description":"x"}',
-    ]
-    text = "[\n" + ",\n".join(rows) + "\n]"
-
-    chunks = chunks_of(text)
-
-    assert [(chunk.lines, chunk.text) for chunk in chunks] == [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")]
+TEXTS = {
+    "a comment without a description loses its marks": (
+        '[{"kind": "member", "longname": "a.b", "comment": "/**\\n * Of *b*.\\n * More.\\n */"}\n\n]',
+        [((1, 3), "member a.b\nOf *b*.\nMore.")],
+    ),
+    "a short doclet keeps its lines": (
+        '[\n{"kind":"class","longname":"A","description":"1.\\nTwo.\\n3."},\n{"longname":"B","description":"x"}\n]',
+        [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")],
+    ),
+    "a doclet without documentation gives no chunk": ('[{"kind": "member", "longname": "a"}]', []),
+    "an unpaired surrogate in a name is replaced": (
+        '[{"kind": "class\\udfff", "longname": "A\\ud800", "description": "x"}\n]', [((1, 2), "class� A�\nx")]
+    ),
+}  # fmt: skip
 
 
-def test_doclets_without_documentation_give_no_chunk() -> None:
-    assert chunks_of(json.dumps([{"kind": "member", "longname": "a"}])) == []
+@pytest.mark.parametrize(("text", "chunks"), TEXTS.values(), ids=TEXTS)
+def test_the_lines_and_the_text_of_doclets(text: str, chunks: list[tuple[tuple[int, int], str]]) -> None:
+    assert [(chunk.lines, chunk.text) for chunk in chunks_of(text)] == chunks
 
 
 @pytest.mark.parametrize(
@@ -121,9 +118,3 @@ def test_other_json_is_indexed_as_plain_text() -> None:
 
     assert warnings[:3] == ["not JSDoc's JSON; indexed as plain text"] * 3
     assert warnings[3:] == [None, None]
-
-
-def test_an_unpaired_surrogate_in_a_name_does_not_stop_the_run() -> None:
-    (only,) = chunks_of('[{"kind": "class\\udfff", "longname": "A\\ud800", "description": "x"}]')
-
-    assert (only.kind, only.heading) == ("class�", ("A�",))

@@ -116,13 +116,10 @@ def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None
     assert KnowledgeDocument(text).chapters[0].summary == "In short."
 
 
-def test_a_summary_that_begins_the_content_is_not_written_twice() -> None:
-    text = update_part(ChapterName("A"), "In short.\n\nMore.", "In short.").change("## A\n", NOW)
+def test_neither_a_summary_that_begins_the_content_nor_the_heading_of_the_chapter_is_written_twice() -> None:
+    summarised = update_part(ChapterName("A"), "In short.\n\nMore.", "In short.").change("## A\n", NOW)
 
-    assert text == "## A\n\nIn short.\n\nMore.\n"
-
-
-def test_the_content_may_include_the_heading_of_its_chapter() -> None:
+    assert summarised == "## A\n\nIn short.\n\nMore.\n"
     assert update_part(ChapterName("A"), "## A\n\nnew").change("## A\nold\n", NOW) == "## A\n\nnew\n"
 
 
@@ -234,11 +231,13 @@ def test_a_heading_in_a_fence_is_not_a_chapter(lines: list[str]) -> None:
     assert titles("\n".join(lines)) == [(2, "A")]
 
 
-def test_unreadable_front_matter_is_left_unchanged() -> None:
+def test_unreadable_front_matter_is_left_unchanged_and_values_stay_text_whatever_their_yaml_type() -> None:
     text = "---\ntitle: [\nupdated: 2024\n---\n## A\n"
+    metadata = KnowledgeDocument("---\ntitle: 2024-01-01\nkeywords: no, 1e3\n---\n").metadata
 
     assert KnowledgeDocument(text).metadata.problem
     assert update_part(ChapterName("A"), "b").change(text, NOW) == text + "\nb\n"
+    assert (metadata.title, metadata.keywords) == ("2024-01-01", ("no", "1e3"))
 
 
 HOSTILE = ["a: &a [x]\nb: *a", "a: !!python/object/apply:os.system [id]", "!x {}", "- a", "? [a]\n: b", "\x00: a"]
@@ -251,12 +250,6 @@ def test_hostile_front_matter_is_reported_as_a_problem_and_not_raised(block: str
 
     assert metadata.problem
     assert not metadata.title
-
-
-def test_values_stay_text_whatever_their_yaml_type() -> None:
-    metadata = KnowledgeDocument("---\ntitle: 2024-01-01\nkeywords: no, 1e3\n---\n").metadata
-
-    assert (metadata.title, metadata.keywords) == ("2024-01-01", ("no", "1e3"))
 
 
 def test_an_update_takes_time_proportional_to_the_document() -> None:

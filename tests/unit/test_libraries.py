@@ -4,7 +4,7 @@ import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.kinds import SourceSet
-from lore_etl.sources.source import SourceContext
+from lore_etl.sources.source import Source, SourceContext
 from lore_server.query.classic import rank as classic_rank
 from lore_server.query.hybrid import are_mostly_libraries, names_library, rank, score
 from lore_server.query.parse import parse
@@ -23,21 +23,15 @@ def order(query: str, type_: str | None = None) -> list[str]:
     return [result.chunk.type.value for result in rank(asked, score(asked, found, type_, HYBRID), type_, HYBRID)]
 
 
-def test_the_projects_own_files_come_before_a_library() -> None:
-    assert order("how does a pipeline scale its input") == ["guide", "library"]
-
-
 @pytest.mark.parametrize("name", ["scikit-learn", "Scikit Learn", "scikit_learn", "scikitlearn"])
-def test_a_library_that_the_query_names_is_not_lowered(name: str) -> None:
+def test_the_projects_own_files_come_before_a_library_unless_the_query_names_it_or_the_type(name: str) -> None:
+    rows = [make_chunk("@docs/x/buttons.md", "library"), make_chunk("learn/buttons.md")]
+    (passage,) = score(parse("scale the input"), Candidates([candidate(page(), 0.9, 10.0)]), "library", HYBRID)
+
+    assert order("how does a pipeline scale its input") == ["guide", "library"]
     assert order(f"how does {name} scale its input") == ["library", "guide"]
-
-
-def test_a_library_is_not_lowered_among_documents_of_its_type() -> None:
-    found = Candidates([candidate(page(), 0.9, 10.0)])
-
-    (passage,) = score(parse("scale the input"), found, "library", HYBRID)
-
     assert "libraryPenalty" not in dict(passage.why)
+    assert next(source for source, _ in classic_rank("buttons", "all", rows, CLASSIC)) == "learn/buttons.md"
 
 
 @pytest.mark.parametrize(
@@ -53,12 +47,6 @@ def test_part_of_another_word_does_not_name_a_library(library: str, text: str) -
     assert not names_library(text, page(library))
 
 
-def test_the_classic_ranking_lowers_libraries_too() -> None:
-    rows = [make_chunk("@docs/x/buttons.md", "library"), make_chunk("learn/buttons.md")]
-
-    assert next(source for source, _ in classic_rank("buttons", "all", rows, CLASSIC)) == "learn/buttons.md"
-
-
 def test_libraries_crowd_out_the_project_if_they_are_most_candidates() -> None:
     own, other = candidate(make_chunk("docs/own.md"), 0.8, 8.0), candidate(page(), 0.9, 10.0)
 
@@ -67,20 +55,17 @@ def test_libraries_crowd_out_the_project_if_they_are_most_candidates() -> None:
     assert not are_mostly_libraries(Candidates([]))
 
 
-def test_added_documentation_is_of_its_library_and_version() -> None:
-    owner = SourceSet(SourceContext([], lambda path: None), {"guides": ["**"]}).owner("@docs/vue/api/refs.md")
-    assert owner is not None
+def test_added_documentation_is_of_its_library_and_version_and_a_project_can_mark_what_it_contains() -> None:
+    def source_of(path: str, **patterns: list[str]) -> Source:
+        owner = SourceSet(SourceContext([], lambda path: None), patterns).owner(path)
+        assert owner is not None
+        return owner
 
+    owner = source_of("@docs/vue/api/refs.md", guides=["**"])
     found = owner.document("@docs/vue/api/refs.md", "---\nlibrary: vue\nversion: '3.5'\n---\n# Refs\n")
     bare = owner.document("@docs/vue/a.md", "---\nversion: '3.5'\n---\n# Refs\n")
+    marked = source_of("third_party/x/README.md", libraries=["third_party/**/*.md"])
 
     assert (found.type, found.library, found.title) == (KnowledgeType.LIBRARY, "vue 3.5", "vue: Refs")
     assert (bare.library, bare.title) == (None, "Refs")
-
-
-def test_a_project_can_mark_documentation_of_libraries_that_it_contains() -> None:
-    owner = SourceSet(SourceContext([], lambda path: None), {"libraries": ["third_party/**/*.md"]}).owner(
-        "third_party/x/README.md"
-    )
-
-    assert owner is not None and owner.kind.type == KnowledgeType.LIBRARY
+    assert marked.kind.type == KnowledgeType.LIBRARY

@@ -31,10 +31,7 @@ def test_the_main_content_of_a_page_keeps_its_structure() -> None:
         "| A | B |\n|---|---|\n| 1 | 2\\|3 |\n\n## Mounts\n\nfirst\nsecond"
     )
     assert title == ""
-
-
-def test_a_page_without_a_main_heading_has_the_title_of_the_page() -> None:
-    assert html_as_markdown("<title>A &lt; B</title><p>Text</p>") == ("Text", "A < B")
+    assert html_as_markdown("<title>A &lt; B</title><p>Text</p>") == ("Text", "A < B")  # without a main heading
 
 
 @pytest.mark.parametrize(
@@ -76,25 +73,17 @@ def test_links_are_found_in_any_quotes_and_only_once() -> None:
     assert links_of(page) == ["a.html", "c?d=1&e=2"]
 
 
-def test_headings_of_other_syntaxes_become_those_of_markdown() -> None:
-    rst = "=====\nTitle\n=====\n\nText.\n\nPart\n----\n\nMore.\n"
+def test_headings_of_other_syntaxes_become_those_of_markdown_and_text_stays_because_it_is_often_markdown() -> None:
+    rst, page = (
+        "=====\nTitle\n=====\n\nText.\n\nPart\n----\n\nMore.\n",
+        "# Title\n\nPart\n----\n\n```\na: 1\n----\n```\n",
+    )
 
     assert readable("a.rst", rst).text.split() == ["#", "Title", "Text.", "##", "Part", "More."]
     assert readable("a.adoc", "= Title\n\nText.\n\n== Part\nMore.\n").text.split("\n")[1] == "# Title"
-
-
-def test_text_stays_as_it_is_because_it_is_often_markdown() -> None:
-    page = "# Title\n\nPart\n----\n\n```\na: 1\n----\n```\n"
-
     assert readable("llms.txt", page).text == page
-
-
-@pytest.mark.parametrize(
-    ("path", "text"), [("a.org", "#+TITLE: Guide\n\n* Part\n"), ("a.tex", "\\title{Guide}\n\\section{Part}\n")]
-)
-def test_a_page_keeps_the_title_that_its_syntax_declares(path: str, text: str) -> None:
-    assert readable(path, text).title == "Guide"
-    assert "# Part" in readable(path, text).text
+    for path, text in (("a.org", "#+TITLE: Guide\n\n* Part\n"), ("a.tex", "\\title{Guide}\n\\section{Part}\n")):
+        assert (readable(path, text).title, "# Part" in readable(path, text).text) == ("Guide", True)
 
 
 def test_only_the_front_matter_of_lore_is_read() -> None:

@@ -89,10 +89,6 @@ def test_no_statement_contains_an_external_address(text: str) -> None:
     assert without_links(shown, [PASSAGES[0].chunk.text]) == shown
 
 
-def test_a_fence_of_one_statement_does_not_open_the_next() -> None:
-    assert_leads_nowhere("\n\n".join(map(checked, ("~~~\n```", "~~~\n<img src=x>\n```"))), [1])
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([*PIECES, ". "]), max_size=12).map("".join), max_size=4))
 def test_no_answer_of_several_statements_contains_an_external_address(texts: list[str]) -> None:
@@ -198,15 +194,16 @@ def test_brackets_that_lead_to_no_host_are_unchanged(text: str) -> None:
     assert without_links(f"x\n{text}", []).startswith("x") and "removed" not in without_links(f"x\n{text}", [GOOD])
 
 
-def test_an_html_tag_from_a_passage_is_shown_as_code() -> None:
-    assert checked("A Vec<String>.") == "A Vec`<String>`. [1]"
-
-
 @pytest.mark.parametrize(
     "citation", ["[1](https://evil.example)", "[7]", " [1, 9]", " ［９］", "【9】", " [^9]", " [٣]"]
 )
 def test_a_citation_in_the_text_of_a_statement_is_removed(citation: str) -> None:
     assert checked(f"So it is{citation}.") == "So it is. [1]"
+
+
+def test_an_html_tag_from_a_passage_is_shown_as_code_and_a_fence_of_one_statement_does_not_open_the_next() -> None:
+    assert checked("A Vec<String>.") == "A Vec`<String>`. [1]"
+    assert_leads_nowhere("\n\n".join(map(checked, ("~~~\n```", "~~~\n<img src=x>\n```"))), [1])
 
 
 @pytest.mark.parametrize("text", ["> " * 200 + "x", "[" * 3_000 + "x", "<a" * 5_000, "![" * 500 + "x" + "](y)" * 500])

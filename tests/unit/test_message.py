@@ -65,15 +65,11 @@ def test_a_broken_reply_and_a_blank_line_get_no_answer(line: bytes) -> None:
     assert read_message(line) is None
 
 
-def test_a_byte_order_mark_is_ignored() -> None:
+def test_a_byte_order_mark_is_ignored_and_a_request_with_the_fields_of_a_reply_is_a_request() -> None:
     message = read_message(b'\xef\xbb\xbf{"jsonrpc": "2.0", "id": 1, "method": "ping"}\r\n')
-
-    assert message == types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
-
-
-def test_a_request_with_the_fields_of_a_reply_is_a_request() -> None:
     line = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "error": {"code": 1, "message": "x"}, "result": {}}'
 
+    assert message == types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
     assert isinstance(read_message(line), types.JSONRPCRequest)
 
 

@@ -18,16 +18,13 @@ def test_each_mutation_changes_one_place_of_the_source_which_stays_valid() -> No
         compile(mutated, mutation.file, "exec")
 
 
-def test_mutations_have_different_names_and_their_tests_exist() -> None:
+def test_mutations_have_different_names_at_least_forty_are_not_named_and_their_tests_exist() -> None:
     assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)
+    assert sum(not mutation.named for mutation in MUTATIONS) >= 40
     named = {test for mutation in MUTATIONS for test in mutation.tests}
     for test in sorted(named):
         file, _, function = test.partition("::")
         assert f"def {function}" in (ROOT / file).read_text(encoding="utf-8"), test
-
-
-def test_at_least_forty_mutations_besides_the_named_ones_are_tried() -> None:
-    assert sum(not mutation.named for mutation in MUTATIONS) >= 40
 
 
 def a(name: str, named: bool = False) -> Mutation:

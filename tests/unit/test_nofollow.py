@@ -76,8 +76,15 @@ def test_windows_uses_the_implementation_without_folder_descriptors(home: Path) 
     assert as_on_windows(nofollow)._NOFOLLOW == 0
 
 
-def test_a_regular_file_is_read_up_to_the_limit(files: ModuleType, outside: Path) -> None:
+def test_a_regular_file_is_read_up_to_the_limit_and_a_missing_one_is_created_with_its_mode(
+    files: ModuleType, home: Path, outside: Path
+) -> None:
+    with open(files.open_regular(home / "new", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        file.write(b"text")
+
     assert files.read_regular(outside / "secret", 4) == SECRET[:4]
+    assert (home / "new").read_bytes() == b"text"
+    assert stat.S_IMODE((home / "new").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -101,14 +108,6 @@ def test_a_special_file_is_neither_opened_nor_created(
         files.open_regular(home / "name", flags)
 
     assert everything_in(outside) == {"secret": SECRET}
-
-
-def test_a_missing_file_is_created_with_its_mode(files: ModuleType, home: Path) -> None:
-    with open(files.open_regular(home / "new", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-        file.write(b"text")
-
-    assert (home / "new").read_bytes() == b"text"
-    assert stat.S_IMODE((home / "new").stat().st_mode) == 0o600
 
 
 def test_a_file_replaced_with_a_symlink_during_the_open_is_rejected(home: Path, outside: Path) -> None:
@@ -146,17 +145,15 @@ def test_files_in_a_folder_can_be_written_and_removed(opened: Any, home: Path) -
     assert list(home.iterdir()) == []
 
 
-def test_a_folder_is_not_entered_through_a_symlink(opened: Any, home: Path, outside: Path) -> None:
+def test_a_symlink_in_a_folder_is_neither_entered_nor_opened_but_can_be_removed(
+    opened: Any, home: Path, outside: Path
+) -> None:
+    (home / "name").symlink_to(outside / "secret")
     (home / "notes").symlink_to(outside, target_is_directory=True)
 
     for make in (False, True):
         with pytest.raises(OSError):
             opened.enter("notes", make)
-
-
-def test_a_symlink_in_a_folder_is_not_opened_but_can_be_removed(opened: Any, home: Path, outside: Path) -> None:
-    (home / "name").symlink_to(outside / "secret")
-
     with pytest.raises(OSError):
         opened.open("name", os.O_RDONLY)
     opened.unlink("name")

@@ -25,14 +25,13 @@ def test_every_key_and_address_of_a_provider_is_compared(name: str) -> None:
     assert not suits(others | {name: ""}, {**others, name: "new"})
 
 
-def test_an_owner_with_more_keys_suits_a_client_with_fewer() -> None:
+def test_an_owner_with_more_keys_suits_a_client_with_fewer_and_the_same_value_under_another_name_is_another_key() -> (
+    None
+):
     assert suits(GEMINI | OPENAI, OPENAI)
     assert suits(GEMINI | OPENAI, {})
     assert not suits(GEMINI, GEMINI | OPENAI)
     assert not suits({}, GEMINI)
-
-
-def test_a_value_under_another_name_is_another_key() -> None:
     assert not suits({"GEMINI_API_KEY": "same"}, {"OPENAI_API_KEY": "same"})
 
 

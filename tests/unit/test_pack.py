@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from lore_etl.core.model import Chunk
 from lore_server.answer.pack import Passage, fitting, pack, widened
 from lore_server.query.ranking import Ranked
@@ -33,14 +35,21 @@ def packed(best: Sequence[Chunk], found: Sequence[Chunk], chunks: int, files: in
     return [(passage.chunk.source, *passage.chunk.lines) for passage in passages]
 
 
-def test_the_best_chunk_of_every_file_comes_before_any_neighbour() -> None:
-    assert packed([A[2], B[2]], [], 2) == [("a.md", 5, 5), ("b.md", 5, 5)]
-
-
-def test_the_following_neighbour_comes_before_the_preceding_and_both_before_other_chunks() -> None:
-    assert packed([A[2]], [A[5]], 2) == [("a.md", 5, 7)]
-    assert packed([A[2]], [A[5]], 3) == [("a.md", 3, 7)]
-    assert packed([A[2]], [A[5]], 4) == [("a.md", 3, 7), ("a.md", 11, 11)]
+@pytest.mark.parametrize(
+    ("best", "found", "chunks", "files", "expected"),
+    [
+        ([A[2], B[2]], [], 2, 5, [("a.md", 5, 5), ("b.md", 5, 5)]),  # before any neighbour
+        ([A[2]], [A[5]], 2, 5, [("a.md", 5, 7)]),  # the following neighbour first
+        ([A[2]], [A[5]], 3, 5, [("a.md", 3, 7)]),  # both neighbours before other chunks
+        ([A[2]], [A[5]], 4, 5, [("a.md", 3, 7), ("a.md", 11, 11)]),
+        ([A[2], B[2]], [], 1, 1, [("a.md", 5, 5)]),  # a file beyond the limit is left out
+        ([A[2], B[2]], [], 0, 5, [("a.md", 5, 5)]),  # the best chunk always fits
+    ],
+)
+def test_the_best_chunk_of_every_file_comes_first_then_the_neighbours_then_other_chunks_up_to_the_limits(
+    best: list[Chunk], found: list[Chunk], chunks: int, files: int, expected: list[tuple[str, int, int]]
+) -> None:
+    assert packed(best, found, chunks, files) == expected
 
 
 def test_adjacent_chunks_become_one_passage_with_the_lines_between_them() -> None:
@@ -50,11 +59,6 @@ def test_adjacent_chunks_become_one_passage_with_the_lines_between_them() -> Non
     assert (passage.chunk.text, passage.chunk.lines) == (text, (1, 3))
     assert passage.contains(A[1])
     assert not passage.contains(B[1])
-
-
-def test_files_beyond_the_limit_are_left_out_and_the_best_chunk_always_fits() -> None:
-    assert packed([A[2], B[2]], [], 1, files=1) == [("a.md", 5, 5)]
-    assert packed([A[2], B[2]], [], 0) == [("a.md", 5, 5)]
 
 
 def test_a_passage_that_consists_of_link_targets_is_left_out_unless_it_is_the_only_one() -> None:

@@ -23,14 +23,11 @@ def sureness(question: str, source: str) -> float:
     return path_sureness(question, [source])[source]
 
 
-def test_one_word_of_a_short_question_is_enough() -> None:
-    assert sureness("settings", "docs/ref/settings.txt") == 1
-    assert sureness("how are settings read from files", "docs/ref/setting.txt") == 1
-
-
-def test_one_word_of_a_long_question_counts_less_than_several() -> None:
+def test_one_word_of_a_short_question_is_enough_and_of_a_long_one_counts_less_than_several() -> None:
     one, two = sureness(LONG, "docs/settings.txt"), sureness(LONG, "docs/command/settings.txt")
 
+    assert sureness("settings", "docs/ref/settings.txt") == 1
+    assert sureness("how are settings read from files", "docs/ref/setting.txt") == 1
     assert 0 < one < two < sureness(LONG, "docs/database/command/settings.txt") == 1
 
 
@@ -95,81 +92,60 @@ def test_a_short_question_names_the_place_with_all_of_its_words(question: str, s
     assert topic_matches(question, [source]).get(source, 0) == pytest.approx(match)
 
 
-@pytest.mark.parametrize(
-    ("question", "former"),
-    [
+VERSIONS = {"src/v1/parse.ts", "src/v3/types.ts", "src/v4/parse.ts", "api/v1/routes.ts", "legacy/parse.ts", "v2.md"}
+BESIDE_FILES = {"lib/V1/fields.py", "lib/fields.py", "v1/main.py", "main.py", "v1/other.py"}
+TRANSLATIONS = {"docs/zh/a.md", "docs/zh/api/b.md", "site/pt-br/a.md", "README.zh-CN.md", "guide_fr.md"}
+WITH_ORIGINALS = {
+    *TRANSLATIONS, "docs/a.md", "site/en/a.md", "README.md", "guide.md",
+    "es/only.md", "src/it/Test.java", "notes_de.md", "log.is.md",
+}  # fmt: skip
+MANUALS = {
+    *(f"manual/{name}/n.md" for name in ("v1.8", "v1.9", "v1.10", "dev")),
+    "docs/version-2.4/n.md", "docs/version-3.0/n.md",
+}  # fmt: skip
+TWINS = {
+    "src/win/tty.c", "src/unix/tty.c", "term_windows.go", "term_linux.go",
+    "src/win/pipe.c", "ui/windows.py", "src/winner/tty.c", "unix/tty.c",
+}  # fmt: skip
+ASIDE: dict[str, tuple[set[str], list[tuple[str, set[str]]]]] = {
+    "a folder of an earlier version beside a later one": (VERSIONS, [
         ("how are values parsed", {"src/v1/parse.ts", "src/v3/types.ts", "legacy/parse.ts"}),
         ("how are values parsed in v3", {"src/v1/parse.ts", "legacy/parse.ts"}),
         ("in v3, how are values parsed?", {"src/v1/parse.ts", "legacy/parse.ts"}),
         ("the legacy parser", {"src/v1/parse.ts", "src/v3/types.ts"}),
-    ],
-)
-def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: str, former: set[str]) -> None:
-    sources = {"src/v1/parse.ts", "src/v3/types.ts", "src/v4/parse.ts", "api/v1/routes.ts", "legacy/parse.ts", "v2.md"}
-
-    assert set_aside(question, sources) == former
-
-
-TRANSLATIONS = {"docs/zh/a.md", "docs/zh/api/b.md", "site/pt-br/a.md", "README.zh-CN.md", "guide_fr.md"}
-
-
-@pytest.mark.parametrize(
-    ("question", "aside"),
-    [
-        ("how do I write a plugin", TRANSLATIONS),
-        ("how do I write a zh plugin", TRANSLATIONS - {"docs/zh/a.md", "docs/zh/api/b.md"}),
-        ("如何编写插件", set()),
-    ],
-)
-def test_a_translation_beside_its_original_is_set_aside_for_an_english_question(question: str, aside: set[str]) -> None:
-    originals = {"docs/a.md", "site/en/a.md", "README.md", "guide.md"}
-    others = {"es/only.md", "src/it/Test.java", "notes_de.md", "log.is.md"}
-
-    assert set_aside(question, TRANSLATIONS | originals | others) == aside
-
-
-@pytest.mark.parametrize(
-    ("question", "former"),
-    [("how fields are declared", {"lib/V1/fields.py", "v1/main.py"}), ("how fields are declared in v1", set[str]())],
-)
-def test_a_folder_v1_beside_a_file_of_the_same_name_is_former(question: str, former: set[str]) -> None:
-    """A folder `v2` is not: in Go, the files beside it are the older ones."""
-    sources = {"lib/V1/fields.py", "lib/fields.py", "v1/main.py", "main.py", "v1/other.py"}
-
-    assert set_aside(question, sources) == former
-    assert set_aside(question, {"main.go", "v2/main.go"}) == set()
-
-
-@pytest.mark.parametrize(
-    ("question", "aside"),
-    [
+    ]),
+    "a folder v1 beside a file of the same name": (BESIDE_FILES, [
+        ("how fields are declared", {"lib/V1/fields.py", "v1/main.py"}),
+        ("how fields are declared in v1", set()),
+    ]),
+    "not a folder v2, because in Go the files beside it are the older ones": ({"main.go", "v2/main.go"}, [
+        ("how fields are declared", set()),
+    ]),
+    "a version with several numbers, which are compared one by one": (MANUALS, [
         ("how are numbers rounded", {"manual/v1.8/n.md", "manual/v1.9/n.md", "docs/version-2.4/n.md"}),
         ("how are numbers rounded in 1.9", {"manual/v1.8/n.md", "docs/version-2.4/n.md"}),
         ("how are numbers rounded in v1.8?", {"manual/v1.9/n.md", "docs/version-2.4/n.md"}),
         ("what changed between 2.4 and 3.0", {"manual/v1.8/n.md", "manual/v1.9/n.md"}),
-    ],
-)
-def test_a_version_with_several_numbers_is_compared_number_by_number(question: str, aside: set[str]) -> None:
-    manual = {f"manual/{name}/n.md" for name in ("v1.8", "v1.9", "v1.10", "dev")}
-
-    assert set_aside(question, manual | {"docs/version-2.4/n.md", "docs/version-3.0/n.md"}) == aside
-
-
-@pytest.mark.parametrize(
-    ("question", "aside"),
-    [
+    ]),
+    "a translation beside its original, for an English question": (WITH_ORIGINALS, [
+        ("how do I write a plugin", TRANSLATIONS),
+        ("how do I write a zh plugin", TRANSLATIONS - {"docs/zh/a.md", "docs/zh/api/b.md"}),
+        ("如何编写插件", set()),
+    ]),
+    "a file for Windows beside its twin, unless the question names Windows": (TWINS, [
         ("size of the terminal window", {"src/win/tty.c", "term_windows.go"}),
-        ("size of the terminal on Windows", set[str]()),
-        ("win32 terminal size", set[str]()),
-    ],
-)
-def test_a_file_for_windows_beside_its_twin_is_set_aside_unless_the_question_names_windows(
-    question: str, aside: set[str]
-) -> None:
-    sources = {"src/win/tty.c", "src/unix/tty.c", "term_windows.go", "term_linux.go"}
-    alone = {"src/win/pipe.c", "ui/windows.py", "src/winner/tty.c", "unix/tty.c"}
+        ("size of the terminal on Windows", set()),
+        ("win32 terminal size", set()),
+    ]),
+}  # fmt: skip
+"""What is set aside: all sources, and for each question those that count less."""
 
-    assert set_aside(question, sources | alone) == aside
+
+@pytest.mark.parametrize(("sources", "questions"), ASIDE.values(), ids=ASIDE)
+def test_files_that_others_beside_them_replace_are_set_aside_unless_the_question_names_them(
+    sources: set[str], questions: list[tuple[str, set[str]]]
+) -> None:
+    assert [(question, set_aside(question, sources)) for question, _ in questions] == questions
 
 
 @pytest.mark.parametrize("folder", ["vendor", "lib/third_party", "node_modules"])

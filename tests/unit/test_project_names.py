@@ -10,27 +10,15 @@ from lore_server.owner.projects import named_apart, read_projects
 from tests.harness.permissions import without_permission
 
 
-def test_projects_of_one_name_are_told_apart_by_their_paths() -> None:
+def test_projects_of_one_name_are_told_apart_by_their_paths_in_names_that_can_be_listed_and_sent() -> None:
     roots = [Path("/a/x/app"), Path("/b/x/app"), Path("/c/app"), Path("/lib")]
+    same_in_full = named_apart([Path("/a/b"), Path("/a.b"), Path("/c/a.b")])
+    of_any_bytes = named_apart([Path("/caf\udce9"), Path("/caf\udce8"), Path("/x")])
 
     assert named_apart(roots) == {"a.x.app": roots[0], "b.x.app": roots[1], "c.app": roots[2], "lib": roots[3]}
-
-
-def test_paths_that_give_the_same_name_in_full_get_different_names() -> None:
-    names = named_apart([Path("/a/b"), Path("/a.b"), Path("/c/a.b")])
-
-    assert len(names) == 3
-
-
-def test_a_name_has_no_comma_which_separates_names() -> None:
-    assert list(named_apart([Path("/a,b")])) == ["a_b"]
-
-
-def test_names_can_be_in_a_reply_whatever_bytes_the_paths_have() -> None:
-    names = named_apart([Path("/caf\udce9"), Path("/caf\udce8"), Path("/x")])
-
-    assert len(names) == 3
-    assert all(name.encode("utf-8") for name in names)
+    assert len(same_in_full) == len(of_any_bytes) == 3
+    assert all(name.encode("utf-8") for name in of_any_bytes)
+    assert list(named_apart([Path("/a,b")])) == ["a_b"]  # a comma separates names
 
 
 def test_a_folder_that_cannot_be_read_hides_no_project(tmp_path: Path) -> None:
@@ -41,10 +29,12 @@ def test_a_folder_that_cannot_be_read_hides_no_project(tmp_path: Path) -> None:
         assert list(read_projects(tmp_path)) == ["app"]
 
 
-def test_a_list_may_name_folders_in_other_encodings_and_of_unknown_users(tmp_path: Path) -> None:
-    (tmp_path / "list").write_bytes(b"caf\xe9\n~nobody-here/app\n")
+def test_a_file_lists_projects_each_once_by_paths_from_its_folder_of_any_encoding_and_user(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("# team\n\none\n./one\n/elsewhere/two\n", encoding="utf-8")
+    (tmp_path / "odd").write_bytes(b"caf\xe9\n~nobody-here/app\n")
 
-    assert list(read_projects(tmp_path / "list")) == ["caf?", "app"]
+    assert read_projects(tmp_path / "list") == {"one": tmp_path / "one", "two": Path("/elsewhere/two")}
+    assert list(read_projects(tmp_path / "odd")) == ["caf?", "app"]
 
 
 def test_a_folder_lists_the_projects_in_it(tmp_path: Path) -> None:
@@ -55,12 +45,6 @@ def test_a_folder_lists_the_projects_in_it(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "one")
 
     assert list(read_projects(tmp_path)) == ["one", "three", "two"]
-
-
-def test_a_file_lists_projects_by_paths_from_its_folder_each_once(tmp_path: Path) -> None:
-    (tmp_path / "list").write_text("# team\n\none\n./one\n/elsewhere/two\n", encoding="utf-8")
-
-    assert read_projects(tmp_path / "list") == {"one": tmp_path / "one", "two": Path("/elsewhere/two")}
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", None])

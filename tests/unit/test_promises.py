@@ -30,16 +30,10 @@ def helper(): ...
 """
 
 
-def test_there_are_thirty_promises_each_with_a_figure_and_what_is_asserted() -> None:
+def test_there_are_thirty_promises_each_with_a_figure_and_a_test_and_the_page_shows_them() -> None:
     assert list(listed()) == [str(number) for number in range(1, 31)]
     assert all(one.promise and one.figure and one.asserted for one in listed().values())
-
-
-def test_every_promise_has_a_test_and_every_named_promise_exists() -> None:
     assert set(marked("promise")) == set(listed())
-
-
-def test_the_page_on_reliability_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

@@ -27,63 +27,65 @@ def test_gemini_needs_its_key_and_has_a_default_model(provider: str) -> None:
     assert chosen(settings(provider=provider), {"OPENAI_API_KEY": "o"}).missing == "GEMINI_API_KEY is not set"
 
 
+NO_OPENAI_KEY = "OPENAI_API_KEY is not set"
+
+
+@pytest.mark.parametrize(
+    ("values", "environment", "base_url", "missing"),
+    [
+        ({"model": "gpt-5-mini"}, KEYS, None, ""),
+        ({}, KEYS, None, "answer.model is not set"),
+        ({"model": "x"}, {}, None, NO_OPENAI_KEY),
+        # a server on this machine needs no key; another host needs one and the environment
+        ({"model": "qwen3", "base_url": LOCAL}, {}, LOCAL, ""),
+        ({"model": "qwen3"}, {"OPENAI_BASE_URL": LOCAL}, LOCAL, ""),
+        (
+            {"model": "x"},
+            {"OPENAI_BASE_URL": "https://gpu.example.com/v1"},
+            "https://gpu.example.com/v1",
+            NO_OPENAI_KEY,
+        ),
+    ],
+)
+def test_an_openai_endpoint_needs_a_model_and_on_another_host_a_key(
+    values: dict[str, Any], environment: dict[str, str], base_url: str | None, missing: str
+) -> None:
+    found = chosen(settings(provider="openai", **values), environment)
+
+    assert (found.kind, found.base_url, found.missing) == ("openai", base_url, missing)
+    assert environment is not KEYS or found.key == "o"
+
+
 def test_a_key_for_openai_alone_sends_nothing_anywhere() -> None:
     assert chosen(settings(), {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": LOCAL}).missing
 
 
-def test_an_openai_endpoint_needs_a_model_and_a_key() -> None:
-    complete = chosen(settings(provider="openai", model="gpt-5-mini"), KEYS)
-
-    assert (complete.kind, complete.base_url, complete.key, complete.missing) == ("openai", None, "o", "")
-    assert chosen(settings(provider="openai"), KEYS).missing == "answer.model is not set"
-    assert chosen(settings(provider="openai", model="x"), {}).missing == "OPENAI_API_KEY is not set"
-
-
-def test_a_server_on_this_machine_needs_no_key() -> None:
-    by_file = chosen(settings(provider="openai", model="qwen3", base_url=LOCAL), {})
-    by_variable = chosen(settings(provider="openai", model="qwen3"), {"OPENAI_BASE_URL": LOCAL})
-
-    assert [found.missing for found in (by_file, by_variable)] == ["", ""]
-    assert {found.base_url for found in (by_file, by_variable)} == {LOCAL}
-
-
-def test_another_host_needs_a_key_and_the_environment() -> None:
-    found = chosen(settings(provider="openai", model="x"), {"OPENAI_BASE_URL": "https://gpu.example.com/v1"})
-
-    assert found.missing == "OPENAI_API_KEY is not set"
-    with pytest.raises(ValueError, match="set OPENAI_BASE_URL in the environment"):
-        settings(provider="openai", base_url="https://gpu.example.com/v1")
-
-
 @pytest.mark.parametrize(
-    "address",
-    ["http://api.openai.com/v1", "https://api.openai.com.evil.example", "https://evil.example/api.openai.com", "//x"],
+    ("provider", "address", "reason"),
+    [
+        ("openai", "http://api.openai.com/v1", "would receive the key"),
+        ("openai", "https://api.openai.com.evil.example", "would receive the key"),
+        ("openai", "https://evil.example/api.openai.com", "would receive the key"),
+        ("openai", "//x", "would receive the key"),
+        ("openai", "https://x.googleapis.com", "would receive the key"),
+        ("gemini", "https://api.openai.com/v1", "would receive the key"),
+        ("openai", "https://gpu.example.com/v1", "set OPENAI_BASE_URL in the environment"),
+    ],
 )
-def test_a_file_cannot_send_the_key_to_another_host(address: str) -> None:
-    with pytest.raises(ValueError, match="would receive the key"):
-        settings(provider="openai", base_url=address)
+def test_a_file_cannot_send_the_key_to_another_host_or_provider(provider: str, address: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        settings(provider=provider, base_url=address)
 
 
-def test_each_provider_keeps_its_key() -> None:
-    with pytest.raises(ValueError, match="would receive the key"):
-        settings(provider="gemini", base_url="https://api.openai.com/v1")
-    with pytest.raises(ValueError, match="would receive the key"):
-        settings(provider="openai", base_url="https://x.googleapis.com")
-
-
-def test_a_missing_client_library_is_reported_with_the_extra_that_installs_it(
+def test_a_missing_client_library_is_reported_with_the_extra_that_installs_it_and_the_key_is_not_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-
     missing = chosen(settings(provider="openai", model="x"), KEYS).missing
-    assert "extra `openai`" in missing
-    assert re.search(r"'\.\[documents,models,eval,openai,team(,ray)?\]'", missing)
-
-
-def test_the_key_is_not_shown() -> None:
     found = Provider("openai", "x", None, "secret-key")
 
+    assert "extra `openai`" in missing
+    assert re.search(r"'\.\[documents,models,eval,openai,team(,ray)?\]'", missing)
     assert "secret-key" not in f"{found} {found!r}"
 
 

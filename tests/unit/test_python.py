@@ -72,6 +72,19 @@ def test_comments_and_decorators_above_a_definition_belong_to_it() -> None:
     assert [chunk.lines for chunk in chunks_in("a.py", text)] == [(1, 2), (4, 11)]
 
 
+def test_small_classes_are_separate_chunks_and_a_class_keeps_its_name_when_joined_with_a_longer_method() -> None:
+    (joined,) = chunks_in("a.py", code("class Small:\n    def run(self):\n        BODY\n"))
+    two = chunks_in("a.py", "class AError(Exception):\n    pass\n\n\nclass BError(Exception):\n    pass\n")
+
+    assert (joined.kind, joined.heading, joined.symbols) == ("class", ("Small",), ("Small", "Small.run"))
+    assert symbols(two) == [("AError",), ("BError",)]
+
+
+def test_syntax_warnings_of_parsed_code_are_not_reported(recwarn: pytest.WarningsRecorder) -> None:
+    assert symbols(chunks_in("a.py", 'NAME = "\\d" is 1\n')) == [("NAME",)]
+    assert list(recwarn) == []
+
+
 def test_the_head_of_a_class_stays_with_its_first_method() -> None:
     method = "\n".join(f"        self.value_{n} = compute({n})" for n in range(60))
 
@@ -80,18 +93,6 @@ def test_the_head_of_a_class_stays_with_its_first_method() -> None:
     assert first.text.startswith("class Big:\n    def __init__(self):\n")
     assert {chunk.kind for chunk in (first, *rest)} == {"class"}
     assert (first.symbols, rest[0].symbols) == (("Big", "Big.__init__"), ("Big.__init__",))
-
-
-def test_a_class_keeps_its_name_when_a_short_head_is_joined_with_a_longer_method() -> None:
-    (only,) = chunks_in("a.py", code("class Small:\n    def run(self):\n        BODY\n"))
-
-    assert (only.kind, only.heading, only.symbols) == ("class", ("Small",), ("Small", "Small.run"))
-
-
-def test_small_classes_are_separate_chunks_so_that_each_is_found_by_name() -> None:
-    text = "class AError(Exception):\n    pass\n\n\nclass BError(Exception):\n    pass\n"
-
-    assert symbols(chunks_in("a.py", text)) == [("AError",), ("BError",)]
 
 
 def test_the_pieces_of_a_long_module_head_name_only_their_own_definitions() -> None:
@@ -213,8 +214,3 @@ def test_invalid_python_is_indexed_as_plain_text_with_a_warning(text: str, warni
 
     assert found == warning
     assert {chunk.kind for chunk in chunks} == {"text"}
-
-
-def test_syntax_warnings_of_parsed_code_are_not_reported(recwarn: pytest.WarningsRecorder) -> None:
-    assert symbols(chunks_in("a.py", 'NAME = "\\d" is 1\n')) == [("NAME",)]
-    assert list(recwarn) == []

@@ -35,14 +35,18 @@ def texts(log: QuestionLog) -> list[str]:
     return [asked.query for asked in log.rows(90) if asked.query]
 
 
+def file_of(state: Path) -> Path:
+    (file,) = (state / "insights").iterdir()
+    return file
+
+
 def test_questions_are_kept_in_a_file_that_only_the_user_can_read(state: Path) -> None:
     log = opened()
     note(log, "how are jobs retried?")
     log.close()
 
-    (file,) = (state / "insights").iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_of(state).stat().st_mode) == 0o600
+    assert stat.S_IMODE(file_of(state).parent.stat().st_mode) == 0o700
     assert texts(opened()) == ["how are jobs retried?"]
 
 
@@ -65,41 +69,30 @@ def test_questions_in_quick_succession_are_written_together(state: Path) -> None
     assert texts(opened())[1:] == queries
 
 
-def test_nothing_is_written_if_the_log_is_disabled(state: Path) -> None:
-    log = opened(log=False)
-    note(log, "how are jobs retried?")
-
-    assert texts(log) == []
-    log.close()
+def test_nothing_is_written_if_the_log_is_disabled_and_projects_have_separate_logs(state: Path) -> None:
+    disabled = opened(log=False)
+    note(disabled, "how are jobs retried?")
+    assert texts(disabled) == []
+    disabled.close()
     assert not state.exists()
 
-
-def test_projects_have_separate_logs(state: Path) -> None:
     log, other = opened(), QuestionLog(Path("/other"), InsightsSettings())
     note(log, "mine")
-
     assert (texts(log), texts(other)) == (["mine"], [])
 
 
-def test_the_oldest_questions_are_deleted(state: Path) -> None:
+def test_the_oldest_questions_and_those_older_than_the_limit_are_deleted(state: Path) -> None:
+    old = QuestionLog(Path("/project"), InsightsSettings(), now=lambda: 1_000_000_000)
+    note(old, "long ago")
+    assert texts(old) == ["long ago"]
+    old.close()
     log = opened(max_questions=10)
+    assert texts(log) == []
     note(log, *(f"question number {number}" for number in range(25)))
 
     assert texts(log) == [f"question number {number}" for number in range(15, 25)]
-
-
-def test_questions_older_than_the_limit_are_deleted(state: Path) -> None:
-    log = QuestionLog(Path("/project"), InsightsSettings(), now=lambda: 1_000_000_000)
-    note(log, "long ago")
-    assert texts(log) == ["long ago"]
     log.close()
-    log = opened()
-
-    assert texts(log) == []
-    note(log, "today")
-    log.close()
-    (file,) = (state / "insights").iterdir()
-    assert b"long ago" not in file.read_bytes()
+    assert b"long ago" not in file_of(state).read_bytes()
 
 
 def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
@@ -109,8 +102,7 @@ def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
     log.mark(f"why is {token} refused?", "docs/a.md", verdict="right")
     log.close()
 
-    (file,) = (state / "insights").iterdir()
-    assert token.encode() not in file.read_bytes()
+    assert token.encode() not in file_of(state).read_bytes()
     assert texts(opened()) == ["why is [redacted-github-token] refused?"]
 
 
@@ -152,31 +144,23 @@ def test_a_question_asked_again_in_other_words_was_not_answered() -> None:
     assert followed([*rows[:4], row("04:00", "configure server port")])[1] == {rows[0], rows[3]}
 
 
-def test_a_damaged_log_is_set_aside(state: Path) -> None:
+def test_a_damaged_log_is_set_aside_and_a_symlink_in_its_place_is_not_followed(state: Path, tmp_path: Path) -> None:
     log = opened()
     note(log, "before")
     log.close()
-    (file,) = (state / "insights").iterdir()
+    file, victim = file_of(state), tmp_path / "victim"
     file.write_bytes(b"not a database" * 100)
     again = opened()
     note(again, "first", "second")
-
     assert texts(again) == ["first", "second"]
-
-
-def test_a_symlink_in_place_of_the_log_is_not_followed(state: Path, tmp_path: Path) -> None:
-    log = opened()
-    note(log, "first")
-    log.close()
-    (file,) = (state / "insights").iterdir()
-    file.unlink()
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"mine")
-    file.symlink_to(victim)
-    again = opened()
-    note(again, "second")
     again.close()
 
+    file.unlink()
+    victim.write_bytes(b"mine")
+    file.symlink_to(victim)
+    linked = opened()
+    note(linked, "third")
+    linked.close()
     assert victim.read_bytes() == b"mine"
 
 
@@ -215,11 +199,13 @@ def asked(query: str, at: str = "2026-01-01T00:00:00Z", **values: Any) -> AskedQ
     return AskedQuestion(at=at, query=query, **{**given, "milliseconds": 1.0, "sources": (), "cited": (), **values})
 
 
-def test_equal_questions_are_counted_together() -> None:
+def test_equal_questions_are_counted_together_and_percentiles_are_values_that_occurred() -> None:
     rows = [asked("How?"), asked("why"), asked("how", at="2026-01-02T00:00:00Z")]
+    timed = [asked("x", milliseconds=float(value)) for value in range(1, 101)]
 
     assert grouped(rows, 5, fewest=2) == [{"query": "how", "count": 2, "last": "2026-01-02T00:00:00Z"}]
     assert [row["count"] for row in grouped(rows, 5)] == [2, 1]
+    assert latencies(timed) == [{"operation": ASK, "calls": 100, "p50": 50.0, "p95": 95.0, "p99": 99.0}]
 
 
 def test_files_that_no_question_found_are_listed_with_documents_first() -> None:
@@ -228,12 +214,6 @@ def test_files_that_no_question_found_are_listed_with_documents_first() -> None:
     assert unfound([asked("x", sources=("c.md",))], types, 5) == {
         "indexed": 3, "never_found": 2, "examples": ["b.md", "a.py"],
     }  # fmt: skip
-
-
-def test_percentiles_are_values_that_occurred() -> None:
-    rows = [asked("x", milliseconds=float(value)) for value in range(1, 101)]
-
-    assert latencies(rows) == [{"operation": ASK, "calls": 100, "p50": 50.0, "p95": 95.0, "p99": 99.0}]
 
 
 def test_marks_become_a_judged_set_without_questions_that_have_no_right_result() -> None:

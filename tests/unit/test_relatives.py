@@ -79,10 +79,28 @@ def test_the_relatives_of_all_classes_with_the_same_name_are_returned() -> None:
     assert relatives("what extends sea.Vessel", Hierarchy(nodes)) == ["sea.Ship"]
 
 
-def test_a_base_class_outside_the_project_is_found_through_its_subclasses() -> None:
-    nodes = [ClassNode("harbour.Kind", ("enum.StrEnum",), "kind.py", (1, 2))]
+EDGES: dict[str, tuple[list[tuple[str, str]], str, list[str]]] = {
+    "a base class outside the project is found through its subclasses": (
+        [("harbour.Kind", "enum.StrEnum")], "which enumerations derive from StrEnum", ["harbour.Kind"]
+    ),
+    "circular base classes terminate downwards": (
+        [("harbour.Hen", "harbour.Egg"), ("harbour.Egg", "harbour.Hen")], "what extends Hen", ["harbour.Egg"]
+    ),
+    "circular base classes terminate upwards": (
+        [("harbour.Hen", "harbour.Egg"), ("harbour.Egg", "harbour.Hen")], "base class of Hen", ["harbour.Egg"]
+    ),
+    "a class with a hyphen in its name is found": (
+        [("Sea.old-boats.Boat", ""), ("Sea.Ferry", "Sea.old-boats.Boat")], "what extends Sea.old-boats.Boat?",
+        ["Sea.Ferry"],
+    ),
+}  # fmt: skip
 
-    assert relatives("which enumerations derive from StrEnum", Hierarchy(nodes)) == ["harbour.Kind"]
+
+@pytest.mark.parametrize(("classes", "question", "expected"), EDGES.values(), ids=EDGES)
+def test_relatives_at_the_edges_of_a_tree(classes: list[tuple[str, str]], question: str, expected: list[str]) -> None:
+    nodes = [ClassNode(name, (base,) if base else (), f"{name}.py", (1, 2)) for name, base in classes]
+
+    assert relatives(question, Hierarchy(nodes)) == expected
 
 
 def test_the_number_of_files_with_relatives_is_limited() -> None:
@@ -97,19 +115,3 @@ def test_many_relatives_in_a_file_do_not_displace_those_in_other_files() -> None
     hierarchy = Hierarchy([*nodes, ClassNode("http.Refused", ("errors.Base",), "http.py", (1, 2))])
 
     assert relatives("what extends errors.Base", hierarchy) == [names[0], "http.Refused"]
-
-
-def test_circular_base_classes_terminate() -> None:
-    circle = tree(Hen="Egg", Egg="Hen")
-
-    assert relatives("what extends Hen", circle) == ["harbour.Egg"]
-    assert relatives("base class of Hen", circle) == ["harbour.Egg"]
-
-
-def test_a_class_with_a_hyphen_in_its_name_is_found() -> None:
-    nodes = [
-        ClassNode("Sea.old-boats.Boat", (), "boat.mjs", (1, 2)),
-        ClassNode("Sea.Ferry", ("Sea.old-boats.Boat",), "ferry.mjs", (1, 2)),
-    ]
-
-    assert relatives("what extends Sea.old-boats.Boat?", Hierarchy(nodes)) == ["Sea.Ferry"]

@@ -6,7 +6,6 @@ import shlex
 import tomllib
 
 import jsonschema
-import pytest
 import typer
 
 from lore_etl.config.settings import Settings
@@ -86,19 +85,12 @@ def test_the_registry_accepts_the_entry_and_finds_its_name_in_the_readme() -> No
     assert re.findall(r"mcp-name: (\S+)", (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")) == [ENTRY["name"]]
 
 
-def test_the_image_serves_all_machines_without_privileges() -> None:
+def test_the_image_serves_all_machines_with_the_tested_versions_without_privileges_and_other_files_of_a_clone() -> None:
     (user,), (start,), (command,) = instructions("USER"), instructions("ENTRYPOINT"), instructions("CMD")
 
     assert all(int(number) > 0 for number in user.split(":"))
     assert json.loads(start) == ["lore"]
     assert json.loads(command)[0] in commands()
     assert instructions("EXPOSE") == [str(Settings().server.port)]
-
-
-def test_the_image_contains_the_tested_versions() -> None:
     assert any("--constraint /source/constraints.txt" in value for name, value in IMAGE if name == "RUN")
-
-
-@pytest.mark.parametrize("folder", [".git", ".venv"])
-def test_the_image_is_built_without_what_a_clone_has_beside_its_files(folder: str) -> None:
-    assert folder in shlex.split((ROOT / ".dockerignore").read_text(encoding="utf-8"))
+    assert {".git", ".venv"} <= {*shlex.split((ROOT / ".dockerignore").read_text(encoding="utf-8"))}

@@ -16,20 +16,19 @@ def settings(folder: Path, toml: str, extra: str | None = None, name: str = "ext
     return load_settings(folder, folder / name)
 
 
-@pytest.mark.requirement("NEO-055")
-def test_without_a_file_every_setting_has_its_default(tmp_path: Path) -> None:
-    assert load_settings(tmp_path) == Settings()
-
-
-@pytest.mark.requirement("NEO-052")
-def test_a_second_file_overrides_the_projects_file_table_by_table(tmp_path: Path) -> None:
+@pytest.mark.requirement("NEO-052", "NEO-055")
+def test_a_second_file_of_json_or_toml_overrides_the_projects_file_and_that_the_defaults_table_by_table(
+    tmp_path: Path,
+) -> None:
     toml = "[index]\npath = 'x'\nexclude = ['a', 'b']\n[query.weights]\nguideMatch = 1\nagePenalty = 2\n"
     extra = json.dumps({"index": {"exclude": ["c"]}, "query": {"weights": {"guideMatch": 5}}})
 
+    assert load_settings(tmp_path) == Settings()
     found = settings(tmp_path, toml, extra)
 
     assert (found.index.path, found.index.exclude) == ("x", ["c"])
     assert found.query.weights == {"guideMatch": 5, "agePenalty": 2}
+    assert settings(tmp_path, "", "[server]\nport = 0\n", "extra.toml").server.port == 0
 
 
 def test_equivalent_configurations_are_equal(tmp_path: Path) -> None:
@@ -43,10 +42,6 @@ def test_equivalent_configurations_are_equal(tmp_path: Path) -> None:
         digests[name] = place_of(tmp_path / name).digest
 
     assert digests["bare"] == digests["comments"] != digests["other"]
-
-
-def test_the_second_file_may_be_toml(tmp_path: Path) -> None:
-    assert settings(tmp_path, "", "[server]\nport = 0\n", "extra.toml").server.port == 0
 
 
 def test_merging_modifies_neither_input() -> None:

@@ -126,10 +126,14 @@ def test_the_files_of_each_client_follow_its_environment_variables(
     assert CLIENTS["codex"].file(tmp_path, is_user=True) == tmp_path / "elsewhere" / "config.toml"
 
 
-def test_an_unknown_client_is_reported_with_the_known_clients() -> None:
+def test_an_unknown_client_is_reported_with_the_known_clients_and_both_commands_are_documented() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+
     with pytest.raises(InvalidArgument) as caught:
         client_named("emacs")
     assert all(name in caught.value.hint for name in CLIENTS)
+    assert "`lore install" in page
+    assert "`lore doctor" in page
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -140,13 +144,6 @@ def test_every_client_is_documented_with_its_files(client: object) -> None:
     assert described.project_file is None or f"`{described.project_file}`" in PAGE
     assert f"/{described.home[2]}`" in PAGE
     assert described.root is None or f'"{described.root}"' in PAGE
-
-
-def test_both_commands_are_on_the_commands_page() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text()
-
-    assert "`lore install" in page
-    assert "`lore doctor" in page
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,17 @@ def test_the_command_line_overrides_the_configuration() -> None:
     assert listening(settings(port=5)).port == 5
 
 
-@pytest.mark.parametrize("host", ["", "http://x", "a:80", "a/b", "a b", "-x", "*", "x" * 300, "é.example"])
-def test_an_invalid_address_is_rejected(host: str) -> None:
-    with pytest.raises(ConfigError, match="is not a valid host"):
-        listening(Settings(), host)
-
-
-@pytest.mark.parametrize("port", [-1, 65536])
-def test_an_invalid_port_is_rejected(port: int) -> None:
-    with pytest.raises(ConfigError, match="is not a valid port"):
-        listening(Settings(), None, port)
+@pytest.mark.parametrize(
+    ("host", "port", "problem"),
+    [
+        *((host, None, "is not a valid host")
+          for host in ("", "http://x", "a:80", "a/b", "a b", "-x", "*", "x" * 300, "é.example")),
+        *((None, port, "is not a valid port") for port in (-1, 65536)),
+    ],
+)  # fmt: skip
+def test_an_invalid_address_or_port_is_rejected(host: str | None, port: int | None, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        listening(Settings(), host, port)
 
 
 def test_a_public_site_requires_a_token_reports_it_and_accepts_only_its_host_names(

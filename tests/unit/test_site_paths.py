@@ -46,9 +46,12 @@ def test_a_page_has_a_file_with_a_plain_name(address: str, file: str) -> None:
     assert file_of(START, START + address) == file
 
 
-def test_a_long_or_foreign_name_is_replaced() -> None:
+def test_a_long_or_foreign_name_is_replaced_and_the_path_names_the_version() -> None:
+    versions = [version_in(f"https://a.test/{path}") for path in ("en/1.2/", "v3/x", "3.12", "latest/", "a1/")]
+
     assert len(file_of(START, START + "x/" * 500)) < 170
     assert file_of(START, START + "%E6%96%87").startswith("p-")
+    assert versions == ["1.2", "3", "3.12", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -59,12 +62,6 @@ def test_a_long_or_foreign_name_is_replaced() -> None:
 )  # fmt: skip
 def test_the_address_names_the_library(address: str, name: str) -> None:
     assert name_of_site(address) == name
-
-
-def test_the_path_names_the_version() -> None:
-    assert [version_in(f"https://a.test/{path}") for path in ("en/1.2/", "v3/x", "3.12", "latest/", "a1/")] == [
-        "1.2", "3", "3.12", "", "",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("given", ["ftp://a.test", "https://", "https://u:p@a.test/", "file:///etc/passwd", "x" * 3000])

@@ -93,13 +93,14 @@ def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Docume
     return source.document(path, text)
 
 
-def test_every_type_of_file_in_the_documentation_belongs_to_a_source() -> None:
+def test_every_kind_of_knowledge_and_type_of_file_in_the_documentation_has_a_source() -> None:
     rows = re.findall(r"^- (?!scripts).+$", file_types.read_files(), re.MULTILINE)
     names = [name for row in rows for name in re.findall("`(.+?)`", row)]
 
     files = [f"name{name}" if name.startswith(".") else name.replace("**/*", "a/name") for name in names]
     left_out = {file for file in files if sources().owner(file) is None}
 
+    assert {kind.type for kind in KINDS.values()} == set(KnowledgeType)
     assert len(files) > 200
     assert left_out == {"name.cursorrules", "name.mdc"}  # rules, which have their own places
 
@@ -117,10 +118,6 @@ def test_a_nested_project_has_the_same_layout_as_a_project_at_the_top() -> None:
     owners = {path: sources().owner(f"packages/sample/{path}") for path in at_top}
 
     assert {path: owner and str(owner.kind.type) for path, owner in owners.items()} == at_top
-
-
-def test_every_kind_of_knowledge_has_a_source() -> None:
-    assert {kind.type for kind in KINDS.values()} == set(KnowledgeType)
 
 
 def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
@@ -323,15 +320,8 @@ def test_titles_are_the_text_that_readers_look_for() -> None:
     assert titles == ["issue-7: Crash", "v1.2.0", "v1.2.0: Summer", "plain", "pkg/m.py", "Harbour"]
 
 
-def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:
-    with pytest.raises(FrontMatterError):
-        read("a.md", "---\na: [\n---\n")
-
-    assert read("a.py", "---\ntags: [a]\n---\n").front == FrontMatter()
-
-
 @pytest.mark.parametrize(("below", "title"), [("# Broken\n", "Broken"), ("Sub\n---\n", "Sub"), ("no heading\n", "a")])
-def test_broken_front_matter_gives_no_title(below: str, title: str) -> None:
+def test_broken_front_matter_is_reported_and_gives_no_title(below: str, title: str) -> None:
     text = f"---\ntitle: [\n---\n{below}"
 
     source = sources(files={"a.md": text}).owner("a.md")
@@ -339,6 +329,9 @@ def test_broken_front_matter_gives_no_title(below: str, title: str) -> None:
     document, problem = source.read_leniently("a.md", text)
 
     assert (document.title, document.text, bool(problem)) == (title, text, True)
+    with pytest.raises(FrontMatterError):
+        read("a.md", text)
+    assert read("a.py", "---\ntags: [a]\n---\n").front == FrontMatter()  # code has none
 
 
 FOLDERS = ["", "docs/", "a/tests/", "examples/", "vendor/lib/", "PRPs/done/", "@tickets/x/releases/", "a\nb/", "ö/é f/"]
@@ -403,20 +396,15 @@ def test_a_file_of_a_known_type_is_left_out_for_its_name(names: list[str], reaso
     assert {row["reason"] for row in counted["left_out"]} == {reason}
 
 
-def test_many_extensions_are_summed_up() -> None:
-    counted = inventory({}, dict.fromkeys([f"a.x{number}" for number in range(MAX_ROWS + 30)], ""))
+def test_many_extensions_are_summed_up_without_a_reason_that_is_wrong_for_some() -> None:
+    many = [f"a.a{number}" for number in range(MAX_ROWS + 30)]
+    alike = inventory({}, dict.fromkeys(many, ""))["left_out"]
+    mixed = inventory({}, dict.fromkeys([*many[: MAX_ROWS + 5], "z.png", "z.min.js"], ""))["left_out"]
 
-    assert len(counted["left_out"]) == MAX_ROWS + 1
-    assert sum(row["files"] for row in counted["left_out"]) == MAX_ROWS + 30
-    assert {row["reason"] for row in counted["left_out"]} == {"type of file that Lore does not read"}
-
-
-def test_extensions_that_are_summed_up_have_no_reason_that_is_wrong_for_some() -> None:
-    many = [f"a.a{number}" for number in range(MAX_ROWS + 5)]
-
-    counted = inventory({}, dict.fromkeys([*many, "z.png", "z.min.js"], ""))
-
-    assert counted["left_out"][-1]["reason"] == "several reasons"
+    assert len(alike) == MAX_ROWS + 1
+    assert sum(row["files"] for row in alike) == MAX_ROWS + 30
+    assert {row["reason"] for row in alike} == {"type of file that Lore does not read"}
+    assert mixed[-1]["reason"] == "several reasons"
 
 
 def test_many_languages_are_summed_up_so_that_no_file_is_missing_from_the_count() -> None:

@@ -26,10 +26,6 @@ def shown(given: Statement) -> str | None:
     return verified(given, PASSAGES, [])
 
 
-def test_a_quote_may_differ_in_its_white_space() -> None:
-    assert shown(statement("It waits.", (1,), "waits for the  lock\nat most")) == "It waits. [1]"
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -58,10 +54,6 @@ def test_long_runs_in_a_statement_are_read_in_little_time(piece: str) -> None:
     assert time.process_time() - start < 5
 
 
-def test_only_passages_that_contain_the_quote_are_cited() -> None:
-    assert shown(statement(passages=[2, 1, 7])) == "It waits. [1]"
-
-
 def test_each_quote_is_cited_with_its_own_lines() -> None:
     cited: list[Proof] = []
     given = [
@@ -79,15 +71,15 @@ def test_each_quote_is_cited_with_its_own_lines() -> None:
     ]  # fmt: skip
 
 
-def test_brackets_in_code_are_not_citations() -> None:
-    text = "Use `args[0]`, then\n\n```\na[1] = b[2]\n```"
-
-    assert shown(statement(text=text)) == f"{text}\n[1]"
+def test_only_passages_that_contain_the_quote_apart_from_its_white_space_are_cited() -> None:
+    assert shown(statement("It waits.", (1,), "waits for the  lock\nat most")) == "It waits. [1]"
+    assert shown(statement(passages=[2, 1, 7])) == "It waits. [1]"
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("Use `args[0]`, then\n\n```\na[1] = b[2]\n```", "Use `args[0]`, then\n\n```\na[1] = b[2]\n```\n[1]"),
         ("```\nwait()", "```\nwait()\n```\n[1]"),
         ("~~~~ python\na[0]\n~~~", "~~~~ python\na[0]\n~~~\n~~~~\n[1]"),
         ("```\nwait()\n`````", "```\nwait()\n`````\n[1]"),
@@ -136,26 +128,17 @@ def test_a_statement_in_another_format_counts_as_unverifiable() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["It doubles [1].", "[]", '{"statements": [{"quotes": ["x"', '{"statements": "no"}', "{"]
-)
-def test_a_reply_that_is_not_complete_json_cannot_be_read(text: str) -> None:
-    with pytest.raises(ModelFailure, match="cannot be read"):
-        read(text, 4)
-
-
-@pytest.mark.parametrize("text", ['{"statements": [1]}', '{"statements": [' + "[" * 100_000])
-def test_a_statement_that_is_not_an_object_is_rejected(text: str) -> None:
-    with pytest.raises(ModelFailure, match="cannot be read"):
-        read(text, len(text))
-
-
-def test_a_deeply_nested_statement_is_refused() -> None:
-    deep = '{"statements": [{"text": ' + "[" * 90_000 + "]" * 90_000 + "}]}"
-
-    with pytest.raises(ModelFailure, match="cannot be read"):
-        read(deep, len(deep))
-
-
-def test_an_endless_reply_is_refused() -> None:
-    with pytest.raises(ModelFailure, match="too long"):
-        read("a" * 300_000, 1000)
+    ("text", "size", "problem"),
+    [
+        *((text, 4, "cannot be read")
+          for text in ("It doubles [1].", "[]", '{"statements": [{"quotes": ["x"', '{"statements": "no"}', "{")),
+        ('{"statements": [1]}', 99, "cannot be read"),
+        ('{"statements": [' + "[" * 100_000, 200_000, "cannot be read"),
+        ('{"statements": [{"text": ' + "[" * 90_000 + "]" * 90_000 + "}]}", 200_000, "cannot be read"),
+        ("a" * 300_000, 1000, "too long"),
+    ],
+    ids=["no JSON", "a list", "an open end", "no list", "a brace", "number", "too deep", "a deep text", "endless"],
+)  # fmt: skip
+def test_a_reply_that_is_incomplete_too_deep_or_endless_is_refused(text: str, size: int, problem: str) -> None:
+    with pytest.raises(ModelFailure, match=problem):
+        read(text, size)

@@ -83,12 +83,9 @@ def test_a_preview_cannot_control_the_terminal() -> None:
         assert screen.read("2J.") == "\\x1b[2J."
 
 
-def test_json_is_not_preceded_by_a_preview() -> None:
+def test_nothing_is_streamed_into_a_pipe_or_before_json() -> None:
     with on_terminal():
         assert StreamedAnswer(as_json=True).on_text is ignore
-
-
-def test_nothing_is_streamed_into_a_pipe() -> None:
     source, sink = os.pipe()
     with open(sink, "w", encoding="utf-8") as output, redirect_stdout(output):
         assert StreamedAnswer(as_json=False).on_text is ignore

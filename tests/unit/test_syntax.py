@@ -10,7 +10,7 @@ from lore_etl.chunking.code_languages import code_languages
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.sources.source import SYNTAXES
 from lore_server.query.filters import NO_FILTERS, Filters, by_age, by_suffix, pattern_of
-from lore_server.query.syntax import Request, read_request
+from lore_server.query.syntax import read_request
 
 DAY = datetime.date
 
@@ -36,6 +36,7 @@ DAY = datetime.date
         ('what is "exactly  once"?', "what is exactly once?", Filters(phrases=("exactly once",))),
         ('"std::vector"', "std::vector", Filters(phrases=("std::vector",))),
         ('"say ""hi"" now"', 'say "hi" now', Filters(phrases=('say "hi" now',))),
+        ('"-verbose"', "-verbose", Filters(phrases=("-verbose",))),
         ("retry -jitter", "retry", Filters(without=("jitter",))),
         ('retry -"full jitter"', "retry", Filters(without=("full jitter",))),
         ("-jitter retry, -Neo.button.Base", "retry,", Filters(without=("jitter", "Neo.button.Base"))),
@@ -99,8 +100,13 @@ def test_wrong_syntax_is_reported_with_the_part_and_the_fix(query: str, message:
     assert hint in caught.value.hint
 
 
-def test_quoted_text_that_begins_like_an_exclusion_is_searched_for() -> None:
-    assert read_request('"-verbose"') == Request("-verbose", Filters(phrases=("-verbose",)))
+def test_ages_count_everything_newer_than_their_day_and_languages_are_suffixes_in_any_case() -> None:
+    days = ["2026-03-31", "2026-03-31T09:00:00Z", "2026-03-25", "2026-03-24", "2025-04-01", "2024-01-01", "", "soon"]
+
+    assert by_age(days, datetime.date(2026, 3, 31)) == [
+        ("2026-03-31", 2), ("2026-03-25", 3), ("2026-03-01", 4), ("2025-03-31", 5)
+    ]  # fmt: skip
+    assert by_suffix(["a.py", "b.PY", "c.mjs", "Makefile", "d.unheard"]) == [("py", 2), ("mjs", 1)]
 
 
 def test_arguments_are_filters_too_and_values_of_one_filter_are_alternatives() -> None:
@@ -214,15 +220,3 @@ def test_a_phrase_matches_whole_words_in_any_case_and_with_any_white_space(
     phrase: str, text: str, matches: bool
 ) -> None:
     assert bool(pattern_of(phrase).search(text)) is matches
-
-
-def test_ages_count_today_and_everything_newer_than_their_day() -> None:
-    days = ["2026-03-31", "2026-03-31T09:00:00Z", "2026-03-25", "2026-03-24", "2025-04-01", "2024-01-01", "", "soon"]
-
-    assert by_age(days, datetime.date(2026, 3, 31)) == [
-        ("2026-03-31", 2), ("2026-03-25", 3), ("2026-03-01", 4), ("2025-03-31", 5)
-    ]  # fmt: skip
-
-
-def test_languages_are_suffixes_that_the_filter_accepts_in_any_case() -> None:
-    assert by_suffix(["a.py", "b.PY", "c.mjs", "Makefile", "d.unheard"]) == [("py", 2), ("mjs", 1)]

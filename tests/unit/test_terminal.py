@@ -169,9 +169,14 @@ def shown(lines: int, **variables: str) -> str:
     return b"".join(parts).decode()
 
 
-def test_only_a_text_longer_than_the_terminal_is_paged() -> None:
+def test_only_a_text_longer_than_the_terminal_is_paged_without_control_characters_and_none_in_a_pipe() -> None:
+    variables = {**os.environ, "PAGER": "sed s/a/b/", "TERM": "xterm"}
+    piped = subprocess.run([sys.executable, "-c", CODE, "100"], env=variables, capture_output=True, check=True)
+
     assert "b\r\n" in shown(100, PAGER="sed s/a/b/")
     assert "b\r\n" not in shown(10, PAGER="sed s/a/b/")
+    assert "\x1b[2J" not in shown(100, PAGER="cat")
+    assert piped.stdout.startswith(b"a\na\n")
 
 
 @pytest.mark.parametrize(
@@ -182,19 +187,7 @@ def test_without_a_pager_the_text_is_printed(variables: dict[str, str]) -> None:
     assert shown(100, **variables).count("a\r\n") == 100
 
 
-def test_a_pager_gets_no_control_characters() -> None:
-    assert "\x1b[2J" not in shown(100, PAGER="cat")
-
-
-def test_a_pipe_gets_the_text_without_a_pager() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, "100"], env={**os.environ, "PAGER": "sed s/a/b/", "TERM": "xterm"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.startswith("a\na\n")
-
-
-def test_advice_in_the_shell_names_no_tool() -> None:
+def test_advice_in_the_shell_names_options_and_no_tool() -> None:
     tools = "|".join(load_contract().operations)
     advice = set[str]()
     for file in [*(ROOT / "server/lore_server").rglob("*.py"), ROOT / "etl/lore_etl/core/errors.py"]:
@@ -203,15 +196,10 @@ def test_advice_in_the_shell_names_no_tool() -> None:
                 re.findall(rf'(?<!")"([A-Z ][^"\n]*\b(?:{tools})\b[^"\n]*)"', file.read_text(encoding="utf-8"))
             )
 
+    cut = in_shell(rest(1200, "results"))
+    assert cut == "1,200 results omitted to stay within max_tokens: use a larger `--max-tokens`."
     assert len(advice) >= 8
     assert [text for text in map(in_shell, advice) if re.search(rf"(?<!lore call )\b({tools})\b", text)] == []
-
-
-def test_a_reply_that_was_cut_names_an_option_of_the_command() -> None:
-    assert (
-        in_shell(rest(1200, "results"))
-        == "1,200 results omitted to stay within max_tokens: use a larger `--max-tokens`."
-    )
 
 
 NEVER = 3600.0
@@ -231,6 +219,11 @@ def test_a_pipe_gets_a_line_at_each_stage_and_none_for_the_steps_between(capsys:
         "Embedding: 0 of 5.",
         "Downloading the model: this can take minutes.",
     ]
+
+    with progress_bar(quiet=True, seconds=NEVER) as progress:  # beside JSON, only slow downloads are announced
+        progress("reading", 0, 3)
+        progress("downloading the model", 0, 0)
+    assert capsys.readouterr().err == "Downloading the model: this can take minutes.\n"
 
 
 @pytest.mark.parametrize(
@@ -272,14 +265,6 @@ def test_the_time_left_is_named_once_early_in_a_stage(capsys: pytest.CaptureFixt
 )
 def test_the_time_left_follows_from_the_pace(done: int, elapsed: float, left: str) -> None:
     assert time_left(done, 100, elapsed) == left
-
-
-def test_with_json_only_slow_downloads_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(quiet=True, seconds=NEVER) as progress:
-        progress("reading", 0, 3)
-        progress("downloading the model", 0, 0)
-
-    assert capsys.readouterr().err == "Downloading the model: this can take minutes.\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")

@@ -25,43 +25,33 @@ def index(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def test_the_token_is_created_at_first_use_and_kept(tmp_path: Path) -> None:
+def test_the_token_of_each_index_is_created_at_the_first_of_concurrent_uses_and_kept(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda _: token_of(tmp_path / "index").value, range(64)))
     first = token_of(tmp_path / "index")
 
-    assert first == token_of(tmp_path / "index")
+    assert set(found) == {first.value} != {token_of(tmp_path / "other").value}
     assert len(first.value) >= 43
     assert stat.S_IMODE((tmp_path / "index" / FILE).stat().st_mode) == 0o600
     assert (tmp_path / "index" / ".gitignore").read_text().endswith("*\n")
     assert {entry.name for entry in (tmp_path / "index").iterdir()} == {FILE, ".gitignore", MARK}
 
 
-def test_each_index_has_its_own_token(tmp_path: Path) -> None:
-    assert token_of(tmp_path / "a").value != token_of(tmp_path / "b").value
-
-
-def test_concurrent_first_uses_get_the_same_token(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda _: token_of(tmp_path / "index").value, range(64)))
-
-    assert len(set(found)) == 1
-
-
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
-def test_a_token_readable_by_others_is_replaced(index: Path, mode: int) -> None:
-    known = index / FILE
-    known.write_text("known-to-the-author-of-the-project\n")
-    known.chmod(mode)
-
-    assert token_of(index).value != "known-to-the-author-of-the-project"
-    assert stat.S_IMODE(known.stat().st_mode) == 0o600
-
-
-@pytest.mark.parametrize("content", ["", "short", "with a space in the middle of it", "é" * 30, "x" * 600])
-def test_a_token_that_is_invalid_in_a_header_is_replaced(index: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "mode"),
+    [
+        *(("known-to-the-author-of-the-project\n", mode) for mode in (0o644, 0o640, 0o604, 0o660)),
+        *((text, 0o600) for text in ("", "short", "with a space in the middle of it", "é" * 30, "x" * 600)),
+    ],
+)
+def test_a_token_that_others_can_read_or_that_is_invalid_in_a_header_is_replaced(
+    index: Path, content: str, mode: int
+) -> None:
     (index / FILE).write_text(content)
-    (index / FILE).chmod(0o600)
+    (index / FILE).chmod(mode)
 
-    assert token_of(index).value != content
+    assert token_of(index).value != content.strip()
+    assert stat.S_IMODE((index / FILE).stat().st_mode) == 0o600
 
 
 def test_a_symlink_in_place_of_the_token_is_not_followed(index: Path, tmp_path: Path) -> None:
@@ -74,39 +64,28 @@ def test_a_symlink_in_place_of_the_token_is_not_followed(index: Path, tmp_path: 
     assert target.read_text() == "somebody-elses-file-that-is-long-enough"
 
 
-def test_the_environment_variable_takes_precedence_and_creates_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, "0123456789abcdef")
-
-    assert token_of(tmp_path).value == "0123456789abcdef"
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "value", ["", "short", "x" * 15, "has a space in it, somewhere", "tab\tulator-0123456789", "é" * 20]
 )
-def test_an_invalid_token_in_the_environment_prevents_the_start(
+def test_a_valid_token_in_the_environment_takes_precedence_and_an_invalid_one_prevents_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setenv(VARIABLE, value)
+    monkeypatch.setenv(VARIABLE, "0123456789abcdef")
+    assert token_of(tmp_path).value == "0123456789abcdef"
+    assert list(tmp_path.iterdir()) == []
 
+    monkeypatch.setenv(VARIABLE, value)
     with pytest.raises(ConfigError) as found:
         token_of(tmp_path)
     assert not value or value not in found.value.message + found.value.hint
 
 
-def test_a_missing_token_that_must_not_be_created_is_an_error(index: Path) -> None:
+def test_a_token_that_must_not_be_created_is_an_error_and_its_repr_shows_only_its_path(index: Path) -> None:
     with pytest.raises(ConfigError, match="no token yet"):
         token_of(index, make=False)
-
     token = token_of(index)
+
     assert token_of(index, make=False) == token
-
-
-def test_the_repr_shows_the_path_of_the_token_and_not_the_token(index: Path) -> None:
-    token = token_of(index)
-
     assert token.value not in repr(token) + token.place
     assert os.fspath(index / FILE) in token.place
 
@@ -183,15 +162,10 @@ def test_tokens_that_are_added_at_the_same_time_are_all_kept(tokens: NamedTokens
     assert [access.author for token in given if (access := tokens.access(token))] == names
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x" * 101, "a\n", "*"])
-def test_a_name_that_the_log_could_not_show_is_refused(tokens: NamedTokens, name: str) -> None:
-    with pytest.raises(InvalidArgument):
-        tokens.add(name, {ALL: "read"}, days=1)
-
-
-def test_mistakes_are_reported(tokens: NamedTokens) -> None:
+def test_mistakes_and_names_that_the_log_could_not_show_are_refused(tokens: NamedTokens) -> None:
     tokens.add("ci", {ALL: "read"}, days=1)
-    for kind, rights, name in ((Conflict, {ALL: "read"}, "ci"), (InvalidArgument, {}, "other")):
+    wrong = [(InvalidArgument, {ALL: "read"}, name) for name in ("", "a b", "x" * 101, "a\n", "*")]
+    for kind, rights, name in ((Conflict, {ALL: "read"}, "ci"), (InvalidArgument, {}, "other"), *wrong):
         with pytest.raises(kind):
             tokens.add(name, rights, days=1)
     with pytest.raises(NotFound):

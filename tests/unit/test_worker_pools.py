@@ -61,23 +61,17 @@ def begun(calls: list[Future[None]]) -> int:
     return sum(call.done() and call.exception() is None for call in calls)
 
 
-def test_one_client_cannot_take_all_slots() -> None:
+def test_one_client_cannot_take_all_slots_and_has_one_fewer_while_there_are_others() -> None:
     turns = Turns(slots=4, of_one=2, most_waiting=100)
     many = [turns.ask("many") for _ in range(10)]
-
     assert begun(many) == 2
-    assert begun([turns.ask("one"), turns.ask("other")]) == 2
-
-
-def test_a_client_has_one_slot_fewer_while_there_are_others() -> None:
-    turns = Turns(slots=4, of_one=2, most_waiting=100)
-    many = [turns.ask("many") for _ in range(10)]
     assert begun([turns.ask("one")]) == 1
 
     turns.end("many")
     assert begun(many) == 2  # of which one has ended
     turns.end("one")
     assert begun(many) == 3
+    assert begun([turns.ask("one"), turns.ask("other")]) == 2
 
 
 def test_clients_take_turns_for_a_free_slot() -> None:
