@@ -31,6 +31,7 @@ from tests.harness.disk import in_memory
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.models import LOADED, HashModel, own_cache
 from tests.harness.owners import stop_owners
+from tests.harness.paused import PausedModel
 from tests.harness.projects import SAMPLE, copy_project, write_project
 from tests.harness.trying import LONG
 from tests.harness.workers import built_once
@@ -202,6 +203,14 @@ def synced_app_of(tmp_path: Path, open_app: Opener) -> Opener:
         return app
 
     return opened
+
+
+@pytest.fixture
+def paused_model(open_app: Opener) -> Iterator[PausedModel]:
+    """Return a model whose pause ends before the application is closed."""
+    model = PausedModel()
+    yield model
+    model.free.set()
 
 
 @pytest.fixture

@@ -2,88 +2,44 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing
-from lore_etl.core.progress import Listener, Progress
-from lore_etl.models.embedder import Vectors
+from lore_etl.core.progress import Listener
 from lore_etl.pipeline.load import show_words
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.setup.place import from_health
-from tests.harness.models import HashEmbedder, HashModel
-from tests.harness.projects import open_index, settle, sync_once, write_project
+from tests.harness.calls import Opener
+from tests.harness.models import HashModel
+from tests.harness.paused import PausedModel, ended, manage, start_paused_sync
+from tests.harness.projects import open_index, sync_once, write_project
 
 PAGES = 6
 JSON = dict[str, Any]
 
 
-class PausedEmbedder(HashEmbedder):
-    """An embedder that waits before it embeds texts."""
-
-    def __init__(self, model: PausedModel) -> None:
-        super().__init__()
-        self._model = model
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self._model.pause("embed")
-        return super().embed(texts)
-
-
-class PausedModel(HashModel):
-    """A model that waits at one step of a sync until the test releases it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedder = PausedEmbedder(self)
-        self.at = ""
-        self.reached, self.free = threading.Event(), threading.Event()
-
-    def pause(self, step: str) -> None:
-        if step == self.at:
-            self.reached.set()
-            assert self.free.wait(600)
-
-    def prepare(self, progress: Progress, may_download: bool) -> None:
-        self.pause("prepare")
-
-    def tokens(self) -> Any:
-        self.pause("read")
-        return super().tokens()
+@pytest.fixture
+def model(paused_model: PausedModel) -> PausedModel:
+    return paused_model
 
 
 @pytest.fixture
-def model() -> PausedModel:
-    return PausedModel()
+def app(tmp_path: Path, open_app: Opener, model: PausedModel) -> App:
+    return open_app(write_project(tmp_path, pages()), model=model)
 
 
-@pytest.fixture
-def app(tmp_path: Path, contract: Contract, model: PausedModel) -> Iterator[App]:
-    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(PAGES)})
-    app = App(tmp_path.resolve(), Settings(), contract, model)
-    yield app
-    model.free.set()
-    app.close()
+def pages() -> dict[str, str]:
+    return {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(PAGES)}
 
 
-def manage(app: App, action: str, **more: Any) -> JSON:
-    return app.call("manage_knowledge_base", {"action": action, **more})
-
-
-def paused_sync(app: App, model: PausedModel, step: str) -> JSON:
-    """Start a sync that waits at this step."""
-    model.at = step
-    job = manage(app, "sync", wait_seconds=0)
-    assert model.reached.wait(120)
-    return job
+def searched(app: App) -> str:
+    return render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
 
 
 @pytest.mark.parametrize("step", ["prepare", "read", "words", "embed"])
@@ -93,11 +49,11 @@ def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
     if step == "words":  # its chunks are searchable before there is a vector store
         manage(app, "create", wait_seconds=600)
         show_words(app.index, list(app.index.catalogue.records(app.index.catalogue.ids())))
-    paused_sync(app, model, "prepare" if step == "words" else step)
+    start_paused_sync(app, model, "prepare" if step == "words" else step)
 
     status = app.call("healthcheck", {})
     model.free.set()
-    app.call("get_job", {"id": "latest", "wait_seconds": 600})
+    ended(app)
 
     assert (status["status"], status["job"]["state"]) == ("degraded", "running")
     assert "Run `lore" not in render("healthcheck", status).whole()
@@ -107,7 +63,7 @@ def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
 
 @pytest.mark.parametrize("step", ["prepare", "read"])
 def test_a_search_before_the_first_words_says_that_the_sync_is_running(app: App, model: PausedModel, step: str) -> None:
-    job = paused_sync(app, model, step)
+    job = start_paused_sync(app, model, step)
     searches: dict[str, JSON] = {
         "query_documents": {"query": "subject1"},
         "get_class_hierarchy": {},
@@ -124,35 +80,28 @@ def test_a_search_before_the_first_words_says_that_the_sync_is_running(app: App,
 
 
 def test_a_reply_names_the_missing_vectors_and_the_running_sync(app: App, model: PausedModel) -> None:
-    paused_sync(app, model, "embed")
+    start_paused_sync(app, model)
 
-    found = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+    found = searched(app)
 
     assert f"partial: the vectors of {PAGES} chunks are missing; a sync is running" in found
     assert "lore sync" not in found
 
 
-def test_a_reply_without_missing_vectors_never_counts_zero(app: App, model: PausedModel) -> None:
-    manage(app, "sync", wait_seconds=600)
+def test_a_reply_without_missing_vectors_never_counts_zero_nor_advises_a_sync_while_one_runs(
+    app: App, model: PausedModel
+) -> None:
+    manage(app, wait_seconds=600)
     app.index.catalogue.set_meta(dirty="1")
+    assert "partial: the last sync did not finish (`lore sync`, " in searched(app)
 
-    interrupted = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
-    paused_sync(app, model, "prepare")
-    running = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+    start_paused_sync(app, model, "prepare")
+    assert "partial: a sync is running, synced " in searched(app)
 
-    assert "partial: the last sync did not finish (`lore sync`, " in interrupted
-    assert "partial: a sync is running, synced " in running
-
-
-def test_a_reply_with_changed_files_does_not_advise_a_sync_while_one_runs(app: App, model: PausedModel) -> None:
-    manage(app, "sync", wait_seconds=600)
+    app.index.catalogue.set_meta(dirty=None)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
-    paused_sync(app, model, "prepare")
     app.freshness.notice()
-
-    found = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
-
-    assert "stale: 1 file changed since the last sync; a sync is running" in found
+    assert "stale: 1 file changed since the last sync; a sync is running" in searched(app)
 
 
 def test_the_status_after_an_interrupted_first_sync_advises_to_sync(app: App, model: PausedModel) -> None:
@@ -171,7 +120,7 @@ def test_a_client_hears_what_was_found_and_planned_before_anything_is_read(app: 
     )
     heard: list[str] = []
     stages: list[str] = []
-    model.at = "read"
+    model.hold("read")
 
     def hear(text: str) -> None:
         heard.append(text)
@@ -201,7 +150,7 @@ def test_the_plan_of_a_later_sync_counts_the_changed_files_and_those_that_leave_
             app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
         return heard
 
-    manage(app, "sync", wait_seconds=600)
+    manage(app, wait_seconds=600)
     steps = "index their words, then embed their passages"
     write_project(root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
     (root / "docs" / "1.md").unlink()
@@ -214,11 +163,11 @@ def test_the_plan_of_a_later_sync_counts_the_changed_files_and_those_that_leave_
 
 
 def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: PausedModel) -> None:
-    manage(app, "sync", wait_seconds=600)
+    manage(app, wait_seconds=600)
     manage(app, "delete", confirm=True, wait_seconds=600)
     new = {f"docs/new{n}.md": f"# New {n}\n\nOther text{n}.\n" for n in range(3)}
     write_project(app.index.root, {**new, "docs/copy.md": new["docs/new0.md"]})
-    paused_sync(app, model, "embed")
+    start_paused_sync(app, model)
 
     running = app.call("get_job", {"id": "latest"})
 
@@ -229,14 +178,11 @@ def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: P
 
 
 def test_the_pace_counts_only_the_files_that_are_read(tmp_path: Path) -> None:
-    pages = {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(PAGES)}
-    index = open_index(write_project(tmp_path, pages))
     seen: list[tuple[str, int, int]] = []
-    sync(index)
-    (tmp_path / "docs" / "0.md").write_text("# Page 0\n\nEdited.\n", encoding="utf-8")
-    settle(tmp_path)
-    sync(index, lambda *step: seen.append(step))
-    index.close()
+    sync_once(write_project(tmp_path, pages()))
+    write_project(tmp_path, {"docs/0.md": "# Page 0\n\nEdited.\n"})
+    with closing(open_index(tmp_path)) as index:
+        sync(index, lambda *step: seen.append(step))
 
     assert [step for step in seen if step[0] == "reading"] == [("reading", 0, 1), ("reading", 1, 1)]
 

@@ -2,9 +2,8 @@
 
 import json
 import re
-import threading
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,14 @@ from jsonschema import Draft202012Validator
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, InvalidArgument, StorageError
 from lore_etl.core.progress import Listener
-from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.framework.index_file import exists
 from lore_server.replies import budget
 from tests.harness.calls import Opener
 from tests.harness.framework import INDEX, SCHEMA, framework
-from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.models import HashModel
+from tests.harness.paused import PausedModel
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 from tests.harness.refusals import refused
@@ -114,16 +113,13 @@ def test_29_3_the_index_schema_is_implemented(taken: tuple[App, JSON]) -> None:
 
 def test_a_second_run_changes_nothing(taken: tuple[App, JSON]) -> None:
     app, _ = taken
-    before = {
-        path: path.read_bytes() for path in app.index.root.rglob("*") if path.is_file() and ".lore" not in str(path)
-    }
-    times = {path: path.stat().st_mtime_ns for path in before}
+    files = [path for path in app.index.root.rglob("*") if path.is_file() and ".lore" not in str(path)]
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
     reply = init(app)
 
     assert (reply["written"], reply["kept"]) == ([], ["lore.toml", INDEX])
-    assert {path: path.read_bytes() for path in before} == before
-    assert {path: path.stat().st_mtime_ns for path in before} == times
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files} == before
     report = reply["job"]["report"]
     assert (report["created"], report["updated"], report["deleted"], report["embedded"]) == (0, 0, 0, 0)
     assert app.freshness.record()["state"] == "fresh"
@@ -358,31 +354,20 @@ def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> No
     assert [warning.partition(":")[0] for warning in reply["warnings"]] == [".serena/memories has no entries"]
 
 
-class HeardEmbedder(HashEmbedder):
-    """An embedder that waits until the caller has heard that it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_heard = threading.Event()
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        assert self.is_heard.wait(WAIT)
-        return super().embed(texts)
-
-
-def test_29_3_progress_is_reported_while_the_project_is_indexed(tmp_path: Path, open_app: Opener) -> None:
-    model, heard = HashModel(), HeardEmbedder()
-    model.embedder = heard
-    app = open_app(write_project(tmp_path / "project", framework()), model=model, home=tmp_path / "home")
+def test_29_3_progress_is_reported_while_the_project_is_indexed(
+    tmp_path: Path, open_app: Opener, paused_model: PausedModel
+) -> None:
+    app = open_app(write_project(tmp_path / "project", framework()), model=paused_model, home=tmp_path / "home")
+    paused_model.hold("embed")
 
     def hear(stage: str, done: int, total: int) -> None:
         if stage == "embedding":
-            heard.is_heard.set()
+            paused_model.free.set()
 
     reply = app.call("init_project", {"wait_seconds": WAIT}, Listener(hear))
 
     assert reply["job"]["state"] == "done"
-    assert heard.is_heard.is_set()
+    assert paused_model.reached.is_set() and paused_model.free.is_set()
 
 
 @pytest.mark.requirement("KM-043")

@@ -3,129 +3,107 @@
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, ConfirmationRequired, GuardTripped, JobNotFound
 from lore_etl.core.progress import Listener
-from lore_etl.models.embedder import Vectors
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
 from tests.harness.calls import Opener, sync_job
 from tests.harness.indexes import assert_equals_fresh
-from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until
+from tests.harness.paused import PausedModel, ended, manage, start_paused_sync
 from tests.harness.processes import child, hear, tell
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
 
 
-class BlockedEmbedder(HashEmbedder):
-    """An embedder that waits until the test lets it continue."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reached, self.free = threading.Event(), threading.Event()
-        self.free.set()
-
-    def embed_query(self, text: str) -> Vectors:
-        if "slowly" in text:
-            self.reached.set()
-            assert self.free.wait(600)
-        return super().embed_query(text)
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self.reached.set()
-        assert self.free.wait(600)
-        return super().embed(texts)
-
-    def hold(self) -> None:
-        self.reached.clear()
-        self.free.clear()
-
-
-class BlockedModel(HashModel):
-    """A model whose embedder a test can pause."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedder: BlockedEmbedder = BlockedEmbedder()
+PAGES = {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)}
+NEW = {"docs/new.md": "# New\n\nNew text.\n"}
 
 
 @pytest.fixture
-def model() -> BlockedModel:
-    return BlockedModel()
+def model(paused_model: PausedModel) -> PausedModel:
+    return paused_model
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract, model: BlockedModel) -> Iterator[App]:
-    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)})
-    app = App(tmp_path.resolve(), Settings(), contract, model)
-    yield app
-    model.embedder.free.set()
-    app.close()
+def app(tmp_path: Path, open_app: Opener, model: PausedModel) -> App:
+    return open_app(write_project(tmp_path, PAGES), model=model)
 
 
-def manage(app: App, action: str = "sync", **more: Any) -> JSON:
-    return app.call("manage_knowledge_base", {"action": action, **more})
+@pytest.fixture
+def synced(app: App) -> App:
+    """Return the application with an index of its files."""
+    manage(app, wait_seconds=600)
+    return app
 
 
-def blocked_sync(app: App, model: BlockedModel) -> JSON:
-    """Return a sync that waits while it embeds."""
-    model.embedder.hold()
-    job = manage(app, wait_seconds=0)
-    assert model.embedder.reached.wait(120)
-    return job
-
-
-def ended(app: App, id_: str = "latest") -> JSON:
-    return app.call("get_job", {"id": id_, "wait_seconds": 600})
-
-
-def test_a_short_job_is_complete_when_the_call_returns(app: App) -> None:
+def test_a_short_job_is_complete_when_the_call_returns_and_outlives_the_process(app: App, open_app: Opener) -> None:
     job = manage(app, wait_seconds=600)
-
     assert (job["state"], job["report"]["created"]) == ("done", 5)
     assert job == app.call("get_job", {"id": job["id"]})
 
-
-def test_a_long_job_returns_its_id_and_continues(app: App, model: BlockedModel) -> None:
-    job = blocked_sync(app, model)
-    running = app.call("get_job", {"id": job["id"]})
-    health = app.call("healthcheck", {})
-    model.embedder.free.set()
-
-    assert job["state"] == "running"
-    assert (running["stage"], running["total"]) == ("embedding", 5)
-    assert health["job"]["id"] == job["id"]
-    assert ended(app, job["id"])["report"]["embedded"] == 5
+    app.close()
+    other = open_app(app.index.root)
+    assert other.call("get_job", {"id": "latest"}) == job
+    assert other.call("get_job", {"id": job["id"]}) == job
 
 
 @pytest.mark.promise(4)
-def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: BlockedModel) -> None:
-    first = blocked_sync(app, model)
-    write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
-    second = manage(app, wait_seconds=0)
-    model.embedder.free.set()
-    job = ended(app, first["id"])
-
-    assert (second["id"], second["joined"]) == (first["id"], True)
-    assert (job["state"], job["report"]["created"]) == ("done", 6)
-    assert app.call("query_documents", {"query": "late"})["results"][0]["source"] == "docs/late.md"
-
-
-def test_another_kind_of_job_has_to_wait(app: App, model: BlockedModel) -> None:
-    job = blocked_sync(app, model)
+def test_while_a_job_runs_requests_get_its_id_join_it_or_have_to_wait_and_it_includes_later_changes(
+    app: App, model: PausedModel
+) -> None:
+    job = start_paused_sync(app, model)
+    running = app.call("get_job", {"id": job["id"]})
+    assert job["state"] == "running"
+    assert (running["stage"], running["total"]) == ("embedding", 5)
+    assert app.call("healthcheck", {})["job"]["id"] == job["id"]
 
     with pytest.raises(Busy, match=job["id"]):
         manage(app, "delete", confirm=True)
+    with pytest.raises(Busy, match=f"Job {job['id']} is running"):
+        app.call("manage_database", {"action": "stop"})
+
+    write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
+    second = manage(app, wait_seconds=0)
+    model.free.set()
+    done = ended(app, job["id"])
+    assert (second["id"], second["joined"]) == (job["id"], True)
+    assert (done["state"], done["report"]["created"]) == ("done", 6)
+    assert app.call("query_documents", {"query": "late"})["results"][0]["source"] == "docs/late.md"
+    assert app.call("manage_database", {"action": "stop"})["status"] == "stopped"
+
+
+def test_while_a_sync_runs_searches_name_it_and_find_new_memories_by_their_words_however_many_callers_wait(
+    synced: App, model: PausedModel
+) -> None:
+    write_project(synced.index.root, NEW)
+    job = start_paused_sync(synced, model)
+    waiting = [threading.Thread(target=ended, args=(synced, job["id"])) for _ in range(20)]
+    for thread in waiting:
+        thread.start()
+    during = synced.call("query_documents", {"query": "subject1"})
+    assert during["total"]
+    assert during["freshness"]["job"] == job["id"]
+
+    synced.call("add_memory", {"name": "Lamp", "body": "Whale oil burns."})
+    reply = synced.call("search_memories", {"query": "whale oil"})
+    assert [result["name"] for result in reply["results"]] == ["Lamp"]
+    assert reply["degraded"].startswith("Some memories are not indexed yet.")
+
+    model.free.set()
+    for thread in waiting:
+        thread.join()
+    ended(synced, job["id"])
+    later = synced.call("search_memories", {"query": "whale oil"})
+    assert ([result["name"] for result in later["results"]], "degraded" in later) == (["Lamp"], False)
+    assert "job" not in synced.call("query_documents", {"query": "subject1"})["freshness"]
 
 
 def test_no_job_is_running_for_whoever_has_waited_for_its_end(hash_app: App) -> None:
@@ -140,112 +118,65 @@ def test_no_job_is_running_for_whoever_has_waited_for_its_end(hash_app: App) -> 
         sys.setswitchinterval(before)
 
 
-def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
-    job = blocked_sync(app, model)
-    cancelled = app.call("cancel_job", {"id": "latest"})
-    model.embedder.free.set()
-    after = ended(app, job["id"])
-    reply = app.call("query_documents", {"query": "edited"})
-    again = manage(app, wait_seconds=600)
+def said(app: App, id_: str) -> str:
+    return render("cancel_job", app.call("cancel_job", {"id": id_})).whole()
+
+
+def test_a_cancelled_job_says_so_ends_at_its_next_step_and_leaves_a_consistent_index(
+    synced: App, model: PausedModel
+) -> None:
+    write_project(synced.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", **NEW})
+    job = start_paused_sync(synced, model)
+    cancelled, shown = synced.call("cancel_job", {"id": "latest"}), synced.call("get_job", {"id": job["id"]})
+    model.free.set()
+    after = ended(synced, job["id"])
+    reply = synced.call("query_documents", {"query": "edited"})
+    again = manage(synced, wait_seconds=600)
 
     assert (cancelled["id"], cancelled["state"], after["state"]) == (job["id"], "running", "cancelled")
     assert after["problem"]["code"] == "CANCELLED"
     assert reply["results"][0]["source"] == "docs/0.md"  # by keywords: its vector does not exist yet
     assert reply["freshness"]["state"] == "partial"
     assert (again["state"], again["id"] != job["id"]) == ("done", True)
-    assert_equals_fresh(app.index)
-
-
-def said(app: App, id_: str) -> str:
-    return render("cancel_job", app.call("cancel_job", {"id": id_})).whole()
-
-
-def test_the_reply_to_a_cancellation_says_what_it_did(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    write_project(app.index.root, {"docs/new.md": "# New\n\nNew text.\n"})
-    job = blocked_sync(app, model)
-    replies = [app.call(name, {"id": job["id"]}) for name in ("cancel_job", "get_job")]
-    model.embedder.free.set()
-    ended(app, job["id"])
-    again = manage(app, wait_seconds=600)
-
-    for reply in replies:
-        text = render("get_job", reply).whole()
+    assert_equals_fresh(synced.index)
+    for one in (cancelled, shown):
+        text = render("get_job", one).whole()
         assert f"Cancellation was requested; get_job (id={job['id']}) shows when the job has ended." in text
-    assert said(app, job["id"]).startswith("The sync is cancelled")
-    assert said(app, again["id"]).startswith(
-        f"There was nothing to cancel: the sync had already ended (job {again['id']})."
-    )
+    assert said(synced, job["id"]).startswith("The sync is cancelled")
+    nothing = f"There was nothing to cancel: the sync had already ended (job {again['id']})."
+    assert said(synced, again["id"]).startswith(nothing)
 
 
-def test_the_database_is_not_closed_under_a_running_job(app: App, model: BlockedModel) -> None:
-    job = blocked_sync(app, model)
-    with pytest.raises(Busy, match=f"Job {job['id']} is running"):
-        app.call("manage_database", {"action": "stop"})
-    model.embedder.free.set()
-
-    assert ended(app, job["id"])["state"] == "done"
-    assert app.call("manage_database", {"action": "stop"})["status"] == "stopped"
-
-
-def test_a_memory_that_a_running_sync_has_yet_to_index_is_found_by_its_words(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    write_project(app.index.root, {"docs/new.md": "# New\n\nNew text.\n"})
-    job = blocked_sync(app, model)
-    app.call("add_memory", {"name": "Lamp", "body": "Whale oil burns."})
-    reply = app.call("search_memories", {"query": "whale oil"})
-    model.embedder.free.set()
-    ended(app, job["id"])
-    later = app.call("search_memories", {"query": "whale oil"})
-
-    assert [result["name"] for result in reply["results"]] == ["Lamp"]
-    assert reply["degraded"].startswith("Some memories are not indexed yet.")
-    assert ([result["name"] for result in later["results"]], "degraded" in later) == (["Lamp"], False)
-
-
-def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:
-    manage(app, wait_seconds=600)
-    for path in app.index.root.glob("docs/*.md"):
+def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(synced: App) -> None:
+    for path in synced.index.root.glob("docs/*.md"):
         path.unlink()
 
     with pytest.raises(GuardTripped):
-        manage(app, wait_seconds=600)
-    job = app.call("get_job", {"id": "latest"})
+        manage(synced, wait_seconds=600)
+    job = synced.call("get_job", {"id": "latest"})
 
     assert (job["state"], job["problem"]["code"]) == ("failed", "SYNC_GUARD")
 
 
-def test_the_last_job_outlives_the_process(app: App, open_app: Opener) -> None:
-    job = manage(app, wait_seconds=600)
-    app.close()
-    other = open_app(app.index.root)
-
-    assert other.call("get_job", {"id": "latest"}) == job
-    assert other.call("get_job", {"id": job["id"]}) == job
-
-
-def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    model.embedder.hold()
+def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(synced: App, model: PausedModel) -> None:
+    model.hold("query: slowly")
     slow: list[JSON] = []
-    asking = threading.Thread(target=lambda: slow.append(app.call("query_documents", {"query": "slowly subject1"})))
+    asking = threading.Thread(target=lambda: slow.append(synced.call("query_documents", {"query": "slowly subject1"})))
     asking.start()
-    assert model.embedder.reached.wait(120)
+    assert model.reached.wait(120)
 
-    with app.index.gate.switching():
+    with synced.index.gate.switching():
         pass
-    found = app.call("query_documents", {"query": "subject2"})["total"]
+    found = synced.call("query_documents", {"query": "subject2"})["total"]
 
-    model.embedder.free.set()
+    model.free.set()
     asking.join()
     assert found
     assert slow[0]["total"]
 
 
-def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: BlockedModel) -> None:
-    first = blocked_sync(app, model)
+def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: PausedModel) -> None:
+    first = start_paused_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
     shown = app.call("get_job", {"id": first["id"]})
@@ -260,16 +191,16 @@ def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: 
     assert shown["state"] == "running"
     assert gone["state"] in ("running", "cancelled")
     assert ended(app, second["id"])["state"] == "cancelled"
-    model.embedder.free.set()
+    model.free.set()
     assert [ended(app, job["id"])["state"] for job in (first, third)] == ["cancelled", "cancelled"]
 
 
-def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: BlockedModel) -> None:
-    first = blocked_sync(app, model)
+def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: PausedModel) -> None:
+    first = start_paused_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
     waiting = app.call("get_job", {"id": second["id"]})
-    model.embedder.free.set()
+    model.free.set()
 
     assert waiting["stage"] in ("starting", "waiting")
     assert ended(app, first["id"])["state"] == "cancelled"
@@ -338,9 +269,7 @@ def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App,
 
 
 def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App, killed: Kill) -> None:
-    id_ = killed(app)
-
-    assert manage(app, "create", wait_seconds=600)["id"] != id_
+    assert killed(app) != manage(app, "create", wait_seconds=600)["id"]
 
 
 def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App, killed: Kill) -> None:
@@ -360,21 +289,19 @@ def test_a_job_that_kills_its_process_is_not_resumed_forever(app: App, killed: K
     assert (job["state"], job["problem"]["code"]) == ("failed", "UNAVAILABLE")
 
 
-def test_a_broken_record_of_the_last_job_is_ignored(app: App) -> None:
-    manage(app, wait_seconds=600)
-    app.jobs.stop()
+def test_a_broken_record_of_the_last_job_is_ignored(synced: App, open_app: Opener) -> None:
+    synced.jobs.stop()
     for text in ("", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000):
-        (app.index.folder / "job.json").write_text(text, encoding="utf-8")
-        with closing(App(app.index.root, Settings(), app.contract, HashModel())) as other, pytest.raises(JobNotFound):
-            other.call("get_job", {"id": "latest"})
+        (synced.index.folder / "job.json").write_text(text, encoding="utf-8")
+        with pytest.raises(JobNotFound):
+            open_app(synced.index.root).call("get_job", {"id": "latest"})
 
 
-def test_an_unknown_job_raises_not_found(app: App) -> None:
-    for id_ in ("latest", "no-such-job"):
-        with pytest.raises(JobNotFound):
-            app.call("get_job", {"id": id_})
-        with pytest.raises(JobNotFound):
-            app.call("cancel_job", {"id": id_})
+@pytest.mark.parametrize("id_", ["latest", "no-such-job"])
+@pytest.mark.parametrize("operation", ["get_job", "cancel_job"])
+def test_an_unknown_job_raises_not_found(app: App, operation: str, id_: str) -> None:
+    with pytest.raises(JobNotFound):
+        app.call(operation, {"id": id_})
 
 
 def test_delete_requires_confirmation_before_it_becomes_a_job(app: App) -> None:
@@ -384,44 +311,25 @@ def test_delete_requires_confirmation_before_it_becomes_a_job(app: App) -> None:
         app.call("get_job", {"id": "latest"})
 
 
-def test_waiting_callers_are_notified_of_the_stage(app: App, model: BlockedModel) -> None:
+def test_waiting_callers_are_notified_of_the_stage(app: App, model: PausedModel) -> None:
     stages: list[str] = []
-    model.embedder.hold()
+    model.hold("embed")
     listener = Listener(lambda stage, *_: stages.append(stage))
     arguments = {"action": "sync", "wait_seconds": 600}
     waiting = threading.Thread(target=app.call, args=("manage_knowledge_base", arguments, listener))
     waiting.start()
 
     wait_until(lambda: "embedding" in stages)
-    model.embedder.free.set()
+    model.free.set()
     waiting.join()
 
 
-def test_sixteen_waiting_callers_do_not_block_a_search_whose_reply_names_the_job(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=600)
-    write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
-    job = blocked_sync(app, model)
-    waiting = [threading.Thread(target=ended, args=(app, job["id"])) for _ in range(20)]
-    for thread in waiting:
-        thread.start()
-
-    during = app.call("query_documents", {"query": "subject1"})
-    model.embedder.free.set()
-    for thread in waiting:
-        thread.join()
-    after = app.call("query_documents", {"query": "subject1"})
-
-    assert during["total"]
-    assert during["freshness"]["job"] == job["id"]
-    assert "job" not in after["freshness"]
-
-
-def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, open_app: Opener) -> None:
-    job = blocked_sync(app, model)
+def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: PausedModel, open_app: Opener) -> None:
+    job = start_paused_sync(app, model)
     ending = threading.Thread(target=app.close)
     ending.start()
     assert app.jobs._jobs[job["id"]].cancelled.wait(120)
-    model.embedder.free.set()
+    model.free.set()
     ending.join(120)
     other = open_app(app.index.root)
 
@@ -431,9 +339,7 @@ def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: Block
 
 
 @pytest.mark.promise(5)
-def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
-    tmp_path: Path, contract: Contract
-) -> None:
+def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(tmp_path: Path, open_app: Opener) -> None:
     """All sections must have the same edition and their number must not vary: otherwise half a change was seen."""
     sections = 300
 
@@ -443,7 +349,7 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
         settle(tmp_path)
 
     write(0)
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app = open_app(tmp_path)
     manage(app, wait_seconds=600, allow_mass_delete=True)
     stop, seen = threading.Event(), set[tuple[str, int]]()
 
@@ -465,7 +371,6 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     finally:
         stop.set()
         reader.join()
-        app.close()
     counts = {count for _, count in seen}  # short sections share chunks, the same chunks in each edition
     assert len(counts) == 1
     assert counts.pop() > 5
@@ -475,14 +380,13 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
 @pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
 @pytest.mark.promise(1)
 def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
-    app: App, killed: Kill, open_app: Opener, allowed: bool, by_a_sync: bool
+    synced: App, killed: Kill, open_app: Opener, allowed: bool, by_a_sync: bool
 ) -> None:
-    manage(app, wait_seconds=600)
-    app.close()
+    synced.close()
     for number in range(4):
-        (app.index.root / f"docs/{number}.md").unlink()
-    id_ = killed(app, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
-    app = open_app(app.index.root)
+        (synced.index.root / f"docs/{number}.md").unlink()
+    id_ = killed(synced, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
+    app = open_app(synced.index.root)
     job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
 
     assert (job["id"], job["state"]) == (id_, "done" if allowed else "failed")
