@@ -45,6 +45,7 @@ timestamp: 2026-01-20T10:00:00Z
 Retries without jitter come back together.
 """
 LONG = "\n\n".join(f"Paragraph {number}: {'words of a long memory, ' * 8}" for number in range(60))
+LONG_TEXT = "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40))
 FILES = {"LEARNING/jitter.md": MEMORY, "LEARNING/2026-01/b.md": "# Beta\n\nb", "RESEARCH/c.md": "# Gamma\n\nc"}
 
 
@@ -93,11 +94,11 @@ def bodies(server: MemoryServer) -> list[str]:
 ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
 
 
-@pytest.mark.requirement("HOOK-001", "HOOK-002", "HOOK-034")
-def test_fr_001_002_one_session_is_opened_by_a_post_and_each_later_request_carries_its_id(
+@pytest.mark.requirement("HOOK-001", "HOOK-002", "HOOK-003", "HOOK-013", "HOOK-034")
+def test_fr_001_003_009_each_request_carries_the_id_of_one_session_and_each_memory_goes_to_its_group(
     hook: Hook, server: MemoryServer
 ) -> None:
-    hook.run()
+    assert hook.run() == Tally(found=3, succeeded=3)
     methods = [request["method"] for request in server.asked]
     begun, after = server.asked[methods.index("initialize")], server.asked[methods.index("initialize") + 1 :]
 
@@ -108,13 +109,6 @@ def test_fr_001_002_one_session_is_opened_by_a_post_and_each_later_request_carri
     assert len({request["session"] for request in after}) == 1
     assert after[0]["session"]
     assert (methods.count("initialize"), hook.pauses) == (1, [])
-
-
-@pytest.mark.requirement("HOOK-003", "HOOK-013")
-def test_fr_003_009_replies_as_server_sent_events_are_read_and_each_memory_goes_to_its_group(
-    hook: Hook, server: MemoryServer
-) -> None:
-    assert hook.run() == Tally(found=3, succeeded=3)
     assert all("text/event-stream" in request["accept"] for request in server.asked if "accept" in request)
     ids = [entry.ids[0] for entry in hook.state.files.values()]
     assert sorted(ids) == sorted(episode["uuid"] for episode in server.episodes)  # reported in an event
@@ -150,13 +144,18 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     assert reason in caplog.text
 
 
-@pytest.mark.requirement("HOOK-009", "HOOK-020")
-def test_fr_007_refused_connections_are_retried_until_the_server_is_available(hook: Hook) -> None:
+@pytest.mark.requirement("HOOK-009", "HOOK-019", "HOOK-020")
+def test_fr_007_013_without_a_server_nothing_is_lost_and_everything_is_sent_once_it_is_available(
+    hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
     port = free_port()
     hook.url = f"http://127.0.0.1:{port}/mcp/"
+    assert hook.run() == Tally(found=3, failed=3)
+    assert "MCP server offline after retries" in caplog.text
+
+    hook.pauses.clear()
     with ExitStack() as stack:
         hook.at_pause = lambda: len(hook.pauses) == 2 and stack.enter_context(running(port))
-
         assert hook.run() == Tally(found=3, succeeded=3)
         assert bodies(MemoryServer(port)) == ALL
     assert hook.pauses == [0.5, 1.0]
@@ -170,10 +169,11 @@ def test_the_pause_requested_by_a_server_is_made_unless_it_is_too_long(hook: Hoo
     assert hook.pauses == [7.0]
 
 
-@pytest.mark.requirement("HOOK-011")
-def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(hook: Hook, server: MemoryServer) -> None:
+@pytest.mark.requirement("HOOK-011", "HOOK-022", "HOOK-031")
+def test_fr_008_015_sent_files_are_recognized_and_sent_again_without_duplicates_if_they_changed_or_on_request(
+    hook: Hook, server: MemoryServer
+) -> None:
     hook.run()
-
     assert hook.run() == Tally(found=3, skipped=3)
     assert len(server.calls()) == 3
     entry = hook.state.files[str(hook.folder / "LEARNING/jitter.md")]
@@ -181,28 +181,35 @@ def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(ho
     assert (entry.capture_type, entry.group) == ("LEARNING", "learning")
     assert entry.synced_at
 
+    before = {episode["uuid"] for episode in server.episodes}
+    assert hook.run(everything=True) == Tally(found=3, succeeded=3, removed=3)
+    assert len(server.calls()) == 6
+    assert bodies(server) == ALL
+    assert before.isdisjoint(episode["uuid"] for episode in server.episodes)
 
-@pytest.mark.requirement("HOOK-014")
-def test_fr_010_no_body_over_5000_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
-    text = "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40))
-    hook.write("LEARNING/long.md", text)
+    hook.write("LEARNING/new.md", "# New\n\nn")
+    hook.write("RESEARCH/c.md", "# Gamma\n\nc, changed")
+    assert hook.run() == Tally(found=4, succeeded=2, skipped=2, removed=1)
+    assert hook.run() == Tally(found=4, skipped=4)
+    assert bodies(server) == ["# Beta\n\nb", "# Gamma\n\nc, changed", ALL[2], "# New\n\nn"]
 
-    assert hook.run().succeeded == 4
+
+@pytest.mark.requirement("HOOK-014", "HOOK-015")
+def test_fr_010_011_no_body_over_5000_and_no_name_over_200_characters_is_sent_and_nothing_is_lost(
+    hook: Hook, server: MemoryServer
+) -> None:
+    name = "A title that goes on and on, " * 20
+    hook.write("LEARNING/long.md", LONG_TEXT)
+    hook.write("LEARNING/named.md", f"---\ntitle: '{name}'\n---\nBody.")
+    assert hook.run().succeeded == 5
+
     sent = [call["episode_body"] for call in server.calls() if "long (" in call["name"]]
     assert all(len(body) <= 5000 for body in sent)
-    assert "".join(body.split("\n\n", 1)[1] for body in sent) == text.strip()
+    assert "".join(body.split("\n\n", 1)[1] for body in sent) == LONG_TEXT.strip()
     assert len(hook.state.files[str(hook.folder / "LEARNING/long.md")].ids) == len(sent) == 5
-
-
-@pytest.mark.requirement("HOOK-015")
-def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
-    name = "A title that goes on and on, " * 20
-    hook.write("LEARNING/long.md", f"---\ntitle: '{name}'\n---\nBody.")
-    hook.run()
-
-    (sent,) = (call for call in server.calls() if call["episode_body"].endswith("Body."))
-    assert len(sent["name"]) <= 200
-    assert sent["episode_body"] == f"{name.strip()}\n\nBody."
+    (named,) = (call for call in server.calls() if call["episode_body"].endswith("Body."))
+    assert len(named["name"]) <= 200
+    assert named["episode_body"] == f"{name.strip()}\n\nBody."
 
 
 @pytest.mark.requirement("HOOK-016")
@@ -217,44 +224,17 @@ def test_fr_012_front_matter_metadata_is_sent(hook: Hook, server: MemoryServer) 
     }  # fmt: skip
 
 
-@pytest.mark.requirement("HOOK-019")
-def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_everything(
-    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+def test_sc_003_004_all_new_files_are_sent_at_the_first_attempt_and_equal_content_once(
+    hook: Hook, server: MemoryServer
 ) -> None:
-    url, hook.url = hook.url, f"http://127.0.0.1:{free_port()}/mcp/"
-
-    assert hook.run() == Tally(found=3, failed=3)
-    assert "MCP server offline after retries" in caplog.text
-    hook.url = url
-    assert hook.run() == Tally(found=3, succeeded=3)
-    assert bodies(server) == ALL
-
-
-@pytest.mark.requirement("HOOK-022")
-def test_fr_015_all_sends_everything_again_without_duplicates(hook: Hook, server: MemoryServer) -> None:
-    hook.run()
-    before = {episode["uuid"] for episode in server.episodes}
-
-    assert hook.run(everything=True) == Tally(found=3, succeeded=3, removed=3)
-    assert len(server.calls()) == 6
-    assert bodies(server) == ALL
-    assert before.isdisjoint(episode["uuid"] for episode in server.episodes)
-
-
-def test_sc_003_all_new_files_are_sent_at_the_first_attempt(hook: Hook, server: MemoryServer) -> None:
+    for name in ("LEARNING/copy.md", "LEARNING/2026-02/copy.md"):
+        hook.write(name, MEMORY)
     for number in range(25):
         hook.write(f"RESEARCH/2026-0{number % 5}/{number}.md", f"# Finding {number}\n\nText {number}.")
 
-    assert hook.run() == Tally(found=28, succeeded=28)
-    assert (hook.pauses, len(server.episodes), len(server.calls())) == ([], 28, 28)
-
-
-def test_sc_004_equal_content_is_sent_once(hook: Hook, server: MemoryServer) -> None:
-    for name in ("LEARNING/copy.md", "LEARNING/2026-02/copy.md"):
-        hook.write(name, MEMORY)
-
-    assert hook.run() == Tally(found=5, succeeded=3, skipped=2)
-    assert bodies(server) == ALL
+    assert hook.run() == Tally(found=30, succeeded=28, skipped=2)
+    assert (hook.pauses, len(server.calls())) == ([], 28)
+    assert bodies(server) == sorted([*ALL, *(f"# Finding {number}\n\nText {number}." for number in range(25))])
 
 
 def test_a_copy_stays_on_the_server_when_the_original_is_edited(hook: Hook, server: MemoryServer) -> None:
@@ -344,8 +324,8 @@ async def _health(target: Target, seconds: float) -> None:
 
 
 @pytest.mark.requirement("HOOK-030")
-def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
-    server: MemoryServer,
+def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server_and_reports_other_servers(
+    hook: Hook, server: MemoryServer
 ) -> None:
     target = target_of(server.url, {}, Path("/"))
     anyio.run(_health, target, SECONDS)
@@ -354,16 +334,10 @@ def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
     with pytest.raises(ServerUnreachable, match=r"within 0\.2 s"):
         anyio.run(_health, target, 0.2)
 
-
-@pytest.mark.requirement("HOOK-031")
-def test_sc_008_the_state_is_kept_between_runs(hook: Hook, server: MemoryServer) -> None:
-    hook.run()
-    hook.write("LEARNING/new.md", "# New\n\nn")
-    hook.write("RESEARCH/c.md", "# Gamma\n\nc, changed")
-
-    assert hook.run() == Tally(found=4, succeeded=2, skipped=2, removed=1)
-    assert hook.run() == Tally(found=4, skipped=4)
-    assert bodies(server) == ["# Beta\n\nb", "# Gamma\n\nc, changed", ALL[2], "# New\n\nn"]
+    hook.url = server.url.replace("/mcp/", "/control")
+    with pytest.raises((ServerUnusable, ServerUnreachable)):
+        anyio.run(_health, target_of(hook.url, {}, Path("/")), SECONDS)
+    assert hook.run() == Tally(found=3, failed=3)
 
 
 def test_deleted_files_are_removed_and_moved_files_and_folders_stay(hook: Hook, server: MemoryServer) -> None:
@@ -479,7 +453,7 @@ def test_a_session_lost_by_the_server_is_opened_again(hook: Hook, server: Memory
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_an_interrupted_file_in_parts_is_resumed(hook: Hook, server: MemoryServer, attempt: int) -> None:
-    hook.write("LEARNING/a.md", "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40)))
+    hook.write("LEARNING/a.md", LONG_TEXT)
     server.set({"do": "500"}, {"do": "half"}, {"do": "drop"})
 
     assert hook.run(attempts=1 + attempt).found == 4
@@ -511,14 +485,6 @@ def test_each_kind_of_server_gets_all_memories(hook: Hook, server: MemoryServer,
     assert bodies(server) == ALL
 
 
-def test_a_server_that_is_not_a_knowledge_server_is_reported(hook: Hook, server: MemoryServer) -> None:
-    hook.url = server.url.replace("/mcp/", "/control")
-
-    with pytest.raises((ServerUnusable, ServerUnreachable)):
-        anyio.run(_health, target_of(hook.url, {}, Path("/")), SECONDS)
-    assert hook.run() == Tally(found=3, failed=3)
-
-
 def test_after_the_state_is_lost_memories_on_the_server_are_found_and_replaced(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -531,15 +497,20 @@ def test_after_the_state_is_lost_memories_on_the_server_are_found_and_replaced(
     assert bodies(server) == ALL
 
 
-@pytest.mark.parametrize("obstacle", ["the folder is a file", "the lock is a folder", "the temporary file is a folder"])
-def test_if_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer, obstacle: str) -> None:
-    state = hook.state_file
-    if obstacle == "the folder is a file":
-        state.parent.write_text("a file", encoding="utf-8")
-    elif obstacle == "the lock is a folder":
-        state.with_name(f"{state.name}.lock").mkdir(parents=True)
-    else:
-        state.with_name(f"{state.name}.{os.getpid()}.tmp").mkdir(parents=True)
+OBSTACLES: dict[str, Callable[[Path], object]] = {
+    "the folder is a file": lambda state: state.parent.write_text("a file", encoding="utf-8"),
+    "the lock is a folder": lambda state: state.with_name(f"{state.name}.lock").mkdir(parents=True),
+    "the temporary file is a folder": lambda state: state.with_name(f"{state.name}.{os.getpid()}.tmp").mkdir(
+        parents=True
+    ),
+}
+
+
+@pytest.mark.parametrize("put_in_the_way", OBSTACLES.values(), ids=OBSTACLES)
+def test_if_the_state_cannot_be_written_nothing_is_sent(
+    hook: Hook, server: MemoryServer, put_in_the_way: Callable[[Path], object]
+) -> None:
+    put_in_the_way(hook.state_file)
 
     with pytest.raises(StorageError) as raised:
         hook.run()
@@ -559,27 +530,22 @@ def test_a_limit_is_shared_fairly_and_the_next_runs_send_the_rest(hook: Hook, se
     assert "# Gamma\n\nc" in [call["episode_body"] for call in server.calls()[:4]]
 
 
-def test_a_memory_from_the_server_is_skipped_until_it_is_the_users_own(hook: Hook, server: MemoryServer) -> None:
-    hook.write("LEARNING/loop.md", "---\nknowledge_server: graph\n---\nFound there.")
-
-    assert hook.run() == Tally(found=4, succeeded=3, skipped=1)
-    assert not any(path.endswith("loop.md") for path in hook.state.files)
-    hook.write("LEARNING/loop.md", "Found there, and thought about.")
-    assert hook.run() == Tally(found=4, succeeded=1, skipped=3)
-
-
 @pytest.mark.requirement("HOOK-017")
-def test_malformed_files_are_reported_and_their_readable_part_is_sent(
+def test_malformed_files_are_reported_and_sent_as_far_as_readable_and_memories_from_the_server_are_skipped(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook.write("LEARNING/broken.md", "---\na: [\n---\nBroken.")
     hook.write("LEARNING/large.md", f"---\ntitle: {'x' * 1_000_000}\n---\nLarge.")
     (hook.folder / "LEARNING/bytes.md").write_bytes(b"Byte \xff.")
+    hook.write("LEARNING/loop.md", "---\nknowledge_server: graph\n---\nFound there.")
 
-    assert hook.run() == Tally(found=6, succeeded=6)
+    assert hook.run() == Tally(found=7, succeeded=6, skipped=1)
     assert {"Broken.", "Byte \ufffd."} < set(bodies(server))
     for name in ("broken", "large", "bytes"):
         assert f"LEARNING/{name}.md: " in caplog.text
+    assert not any(path.endswith("loop.md") for path in hook.state.files)
+    hook.write("LEARNING/loop.md", "Found there, and thought about.")  # now it is the user's own
+    assert hook.run() == Tally(found=7, succeeded=1, skipped=6)
 
 
 @pytest.mark.parametrize(
