@@ -15,10 +15,12 @@ import numpy as np
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import row_id
+from lore_etl.core.model import SyncReport, row_id
 from lore_etl.index import Index
+from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.tokenizer import terms
+from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, open_index
 
 
@@ -103,6 +105,19 @@ def assert_equals_fresh(index: Index, settings: Settings | None = None) -> None:
     assert state_of(index) == fresh_state(index.root, settings or index.settings)
     assert index.catalogue.waiting() == 0
     assert unfindable(index) == []
+
+
+def repaired(project: Path) -> SyncReport:
+    """Sync once without the model, check that the index is then whole, and return the report."""
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        report = sync(index)
+        assert is_loaded(index)
+        assert_equals_fresh(index)
+    assert (report.failed, model.embedder.embedded) == ([], [])
+    with closing(open_index(project)) as again:
+        assert again.keywords.count() == again.vectors.count() == again.catalogue.total()
+    return report
 
 
 def bytes_below(folder: Path) -> int:

@@ -20,7 +20,7 @@ from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.calls import Opener, sync_job
 from tests.harness.damaging import cut, garble, garble_middle
-from tests.harness.indexes import assert_equals_fresh
+from tests.harness.indexes import repaired
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
 from tests.harness.trying import is_long, often
@@ -262,10 +262,7 @@ def test_a_repaired_index_equals_a_fresh_index(large_project: Path) -> None:
     garble(one_of(lore, "keywords/*.idx"))
     cut(one_of(lore, "vectors-*/*/data_level0.bin"))
 
-    with closing(open_index(large_project)) as index:
-        sync(index)
-
-        assert_equals_fresh(index)
+    repaired(large_project)
 
 
 def test_if_vectors_and_their_cache_are_lost_everything_is_embedded_again(project: Path) -> None:

@@ -20,8 +20,7 @@ from lore_etl.stores.export import CHUNKS
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.damaging import overwrite
-from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
-from tests.harness.models import HashModel
+from tests.harness.indexes import assert_equals_fresh, fresh_state, repaired, state_of
 from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.trying import is_long, often
 
@@ -62,17 +61,6 @@ def found(index: Index) -> list[str] | str:
         return error.hint
 
 
-def heal(project: Path) -> list[str]:
-    """Sync once without the model, check that the index equals a fresh index, and return the warnings."""
-    model = HashModel()
-    with closing(open_index(project, model=model)) as index:
-        report = sync(index)
-        assert (report.failed, model.embedder.embedded) == ([], [])
-        assert index.catalogue.files().keys() == FILES.keys()
-        assert_equals_fresh(index)
-    return report.warnings
-
-
 @pytest.mark.parametrize(
     ("kind", "length"),
     often(itertools.product(GARBAGE, (300, 3 * PAGE)), {("bytes", 3 * PAGE), ("zeros", 300), ("text", 300)}),
@@ -84,7 +72,7 @@ def test_a_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path, 
         with closing(open_index(project)) as index:
             answer = found(index)
             assert answer == complete or "lore sync" in answer
-        heal(project)
+        repaired(project)
 
 
 @pytest.mark.parametrize("percent", POSITIONS)
@@ -97,7 +85,7 @@ def test_a_sync_repairs_a_catalogue_with_the_log_of_a_killed_process(project: Pa
     overwrite(catalogue, percent / 100, 2 * PAGE)
     overwrite(log, percent / 100, PAGE)
 
-    heal(project)
+    repaired(project)
 
 
 def test_a_running_process_repairs_a_catalogue_overwritten_by_another(project: Path) -> None:
@@ -131,8 +119,8 @@ def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
         connection.execute("UPDATE file SET notes = 'x'")  # only the check of the catalogue reads this
     with closing(open_index(project)) as index:
         assert "lore sync" in found(index)
-    assert heal(project)
-    assert heal(project) == []
+    assert repaired(project).warnings
+    assert repaired(project).warnings == []
     assert (project / ".lore" / SEAL).read_text(encoding="utf-8") != seal
 
 
