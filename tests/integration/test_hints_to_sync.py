@@ -84,28 +84,19 @@ def synced(project: Path, model: HashModel | None = None) -> str:
     return told(project, "manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, model)
 
 
-def search(project: Path) -> str:
-    return told(project, "query_documents", {"query": "ferry"})
+def asking(operation: str, **arguments: Any) -> Callable[[Path], str]:
+    """Return a function that returns what an agent is told that calls an operation."""
+
+    def ask(project: Path) -> str:
+        return told(project, operation, arguments)
+
+    ask.__name__ = operation
+    return ask
 
 
-def health(project: Path) -> str:
-    return told(project, "healthcheck", {})
-
-
-def verification(project: Path) -> str:
-    return told(project, "manage_database", {"action": "verify"})
-
-
-def memories(project: Path) -> str:
-    return told(project, "search_memories", {"query": "ferry"})
-
-
-def last_job(project: Path) -> str:
-    return told(project, "get_job", {"id": "latest"})
-
-
-def init(project: Path) -> str:
-    return told(project, "init_project", {"sync": False})
+search, memories = asking("query_documents", query="ferry"), asking("search_memories", query="ferry")
+health, verification = asking("healthcheck"), asking("manage_database", action="verify")
+last_job, init = asking("get_job", id="latest"), asking("init_project", sync=False)
 
 
 def adoption(project: Path) -> str:
@@ -135,27 +126,28 @@ def kill_a_build(project: Path) -> None:
     assert run(KILLED, project).returncode == 9
 
 
-def remove(pattern: str) -> Callable[[Path], None]:
-    def damage(project: Path) -> None:
+def damaged(damage: Callable[[Path], object], name: str) -> Callable[[Path], None]:
+    """Return a function that syncs a project, and damages its index folder."""
+
+    def reach(project: Path) -> None:
         synced(project)
-        shutil.rmtree(next((project / ".lore").glob(pattern)))
+        damage(project / ".lore")
 
-    return damage
-
-
-def flip_words(project: Path) -> None:
-    synced(project)
-    flip(next((project / ".lore" / KEYWORDS).glob("*.store")))
+    reach.__name__ = name
+    return reach
 
 
-def mark_words(project: Path) -> None:
-    synced(project)
-    mark(project / ".lore" / KEYWORDS)
+def one_of(lore: Path, pattern: str) -> Path:
+    return next(lore.glob(pattern))
 
 
-def flip_vectors(project: Path) -> None:
-    synced(project)
-    flip(next((project / ".lore").glob("vectors-*/**/chroma.sqlite3")))
+flip_words = damaged(lambda lore: flip(one_of(lore, f"{KEYWORDS}/*.store")), "flip_words")
+mark_words = damaged(lambda lore: mark(lore / KEYWORDS), "mark_words")
+remove_words = damaged(lambda lore: shutil.rmtree(lore / KEYWORDS), "remove_words")
+flip_vectors = damaged(lambda lore: flip(one_of(lore, "vectors-*/**/chroma.sqlite3")), "flip_vectors")
+turn_vectors = damaged(turn_cached_vectors_around, "turn_vectors")
+remove_vectors = damaged(lambda lore: shutil.rmtree(one_of(lore, "vectors-*")), "remove_vectors")
+plant_a_link = damaged(lambda lore: (lore / "planted").symlink_to("/etc/hostname"), "plant_a_link")
 
 
 def flip_catalogue(project: Path) -> None:
@@ -170,20 +162,10 @@ def search_a_flipped_catalogue(project: Path) -> None:
     search(project)
 
 
-def turn_vectors(project: Path) -> None:
-    synced(project)
-    turn_cached_vectors_around(project / ".lore")
-
-
 def write_another_version(project: Path) -> None:
     synced(project)
     with closing(sqlite3.connect(project / ".lore" / CATALOGUE)) as connection, connection:
         connection.execute("PRAGMA user_version = 9999")
-
-
-def plant_a_link(project: Path) -> None:
-    synced(project)
-    (project / ".lore" / "planted").symlink_to("/etc/hostname")
 
 
 def delete_the_index(project: Path) -> None:
@@ -256,9 +238,9 @@ CASES = [
     Case(HEALTH, ANY, refuse_a_page, health),
     Case(HEALTH, DAMAGED, flip_words, health),
     Case(HEALTH, DAMAGED, search_a_flipped_catalogue, health),
-    Case(HEALTH, "Run `lore sync` to rebuild it from cached vectors.", remove("vectors-*"), health),
+    Case(HEALTH, "Run `lore sync` to rebuild it from cached vectors.", remove_vectors, health),
     Case(HEALTH, "Run `lore sync` to build new ones.", use_another_model, health),
-    Case(HEALTH, "Run `lore sync` to rebuild it.", remove(KEYWORDS), health),
+    Case(HEALTH, "Run `lore sync` to rebuild it.", remove_words, health),
     Case("server/lore_server/query/retrieve.py",
          "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again.",
          take_forged_vectors, search),

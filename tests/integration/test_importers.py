@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.text import last_part
-from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_server.query.lineage import defined_by, exported_by, importers_of
 from tests.harness.projects import open_index, write_project
 
 PYTHON = "class Crane:\n    def lift(self):\n        return 1\n\n\ndef load():\n    return Crane()\n"
-GO = 'package {name}\n\nimport "{imported}"\n\nfunc Use() {{ {used} }}\n'
 TYPED = "export class Crane {}\nexport function load() { return new Crane(); }\nload();\n"
 
 
 def lines(tmp_path: Path, library: dict[str, str], user: dict[str, str], name: str) -> list[str]:
     """Return what the chunks that define a name in the library are told about a project that uses it."""
-    indexes: list[Index] = []
-    try:
-        for folder, files in (("library", library), ("user", user)):
-            indexes.append(open_index(write_project(tmp_path / folder, files)))
-            sync(indexes[-1])
-        theirs, ours = indexes
+    with ExitStack() as stack:
+        theirs, ours = (
+            stack.enter_context(closing(open_index(write_project(tmp_path / folder, files))))
+            for folder, files in (("library", library), ("user", user))
+        )
+        sync(theirs)
+        sync(ours)
         chunks = [one for one in theirs.catalogue.every_chunk() if last_part(defined_by(one) or "") == name]
         assert chunks
         found = [exported_by(theirs, chunk.id) for chunk in chunks]
         return [importers_of(ours, one) for one in found if one]
-    finally:
-        for index in indexes:
-            index.close()
 
 
 def python(text: str) -> dict[str, str]:
     return {"app.py": f"{text}\n"}
 
 
+def go(imported: str) -> dict[str, str]:
+    return {"app.go": f'package app\n\nimport "{imported}"\n\nfunc Use() {{ _ = crane.Crane{{}} }}\n'}
+
+
 PACKAGE = {"src/yard/__init__.py": "", "src/yard/crane.py": PYTHON}
+TWICE = {**PACKAGE, "src/yard/other.py": PYTHON}
+OWN_PACKAGE = {"yard/__init__.py": "class Crane:\n    pass\n", **python("from yard import Crane\n\nCrane()")}
 NODE = {"package.json": '{"name": "@harbour/yard"}', "lib/crane.ts": TYPED}
 MODULE = {"go.mod": "module harbour.org/yard\n", "crane/crane.go": "package crane\n\ntype Crane struct{}\n"}
 CASES = {
@@ -51,38 +53,13 @@ CASES = {
     "by another name": (PACKAGE, "Crane", python("from yard import Crane as Lift\n\nLift()"), ""),
     "of another package": (PACKAGE, "Crane", python("from port import Crane\n\nCrane()"), ""),
     "a method of an imported class": (PACKAGE, "load", python("from yard import Ship\n\nShip.load()"), ""),
-    "of the user's own package": (
-        PACKAGE,
-        "Crane",
-        {"yard/__init__.py": "class Crane:\n    pass\n", "app.py": "from yard import Crane\n\nCrane()\n"},
-        "",
-    ),
-    "defined twice": (
-        {**PACKAGE, "src/yard/other.py": PYTHON},
-        "Crane",
-        python("from yard.other import Crane\n\nCrane()"),
-        None,
-    ),
-    "a function that is defined twice": (
-        {**PACKAGE, "src/yard/other.py": "def load():\n    return 2\n"},
-        "load",
-        python("from yard.other import load\n\nload()"),
-        None,
-    ),
+    "of the user's own package": (PACKAGE, "Crane", OWN_PACKAGE, ""),
+    "defined twice": (TWICE, "Crane", python("from yard.other import Crane\n\nCrane()"), None),
+    "a function that is defined twice": (TWICE, "load", python("from yard.other import load\n\nload()"), None),
     "in a folder that is no package": ({"tools/crane.py": PYTHON}, "Crane", python("from tools import Crane\n"), None),
     "TypeScript": (NODE, "Crane", {"app.ts": 'import { Crane } from "@harbour/yard";\nnew Crane();\n'}, "app.ts"),
-    "Go": (
-        MODULE,
-        "Crane",
-        {"app.go": GO.format(name="app", imported="harbour.org/yard/crane", used="_ = crane.Crane{}")},
-        "app.go",
-    ),
-    "Go, of a neighbour's package": (
-        MODULE,
-        "Crane",
-        {"app.go": GO.format(name="app", imported="harbour.org/yard/other/crane", used="_ = crane.Crane{}")},
-        "",
-    ),
+    "Go": (MODULE, "Crane", go("harbour.org/yard/crane"), "app.go"),
+    "Go, of a neighbour's package": (MODULE, "Crane", go("harbour.org/yard/other/crane"), ""),
 }
 
 
