@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from lore_etl.core.errors import Busy
+from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import NOBODY
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
@@ -24,7 +25,8 @@ PROJECTS = {
     },
     "town": {"README.md": "# Harbour\n\nThe harbour is closed for the ferry at night.\n"},
 }
-QUESTION = {"query": "when is the harbour closed"}
+QUESTION = "when is the harbour closed"
+Ask = Callable[..., JSON]
 
 
 @pytest.fixture
@@ -50,67 +52,55 @@ class Holding:
         yield self._apps[name]
 
 
+@pytest.fixture
+def ask(apps: dict[str, App], contract: Contract) -> Ask:
+    """Return a function that asks projects, of which one is in use elsewhere after some steps."""
+
+    def asked(
+        operation: str, query: str = QUESTION, *, used: str = "", steps: int = 0, projects: Iterable[str] = PROJECTS
+    ) -> JSON:
+        with closing(Across(contract, Holding(apps, used, steps))) as across:
+            return across.call([*projects], operation, {"query": query}, NOBODY)
+
+    return asked
+
+
 @pytest.mark.parametrize("used", [*PROJECTS])
 @pytest.mark.parametrize("step", range(6))
-def test_a_project_that_fails_at_any_step_of_a_search_costs_only_itself(
-    apps: dict[str, App], contract: Contract, used: str, step: int
-) -> None:
-    across = Across(contract, Holding(apps, used, step))
+def test_a_project_that_fails_at_any_step_of_a_search_costs_only_itself(ask: Ask, used: str, step: int) -> None:
+    reply = ask("query_documents", used=used, steps=step)
 
-    reply = across.call([*apps], "query_documents", QUESTION, NOBODY)
-
-    across.close()
     found = {one["project"] for one in reply["results"]}
-    assert found == {*apps} or (found == {*apps} - {used} and reply["degraded"] == f"Not searched: {used} (BUSY)")
+    left_out = found == {*PROJECTS} - {used} and reply["degraded"] == f"Not searched: {used} (BUSY)"
+    assert left_out or found == {*PROJECTS}
     assert "truncated" not in reply
     assert (step == 0) <= ("degraded" in reply)
 
 
 @pytest.mark.parametrize("used", [*PROJECTS])
 @pytest.mark.parametrize("step", range(4))
-def test_a_project_that_fails_at_any_step_of_a_question_costs_only_itself(
-    apps: dict[str, App], contract: Contract, used: str, step: int
-) -> None:
-    across = Across(contract, Holding(apps, used, step))
+def test_a_project_that_fails_at_any_step_of_a_question_costs_only_itself(ask: Ask, used: str, step: int) -> None:
+    reply = ask("ask_knowledge_base", used=used, steps=step)
 
-    reply = across.call([*apps], "ask_knowledge_base", QUESTION, NOBODY)
-
-    across.close()
     assert reply["found"]
     assert (used in {one["project"] for one in reply["citations"]}) <= (step > 1)
 
 
-def test_a_search_of_which_all_projects_fail_fails(apps: dict[str, App], contract: Contract) -> None:
-    across = Across(contract, Holding(apps, "port", 1))
-
+def test_a_search_of_which_all_projects_fail_fails(ask: Ask) -> None:
     with pytest.raises(Busy):
-        across.call(["port"], "query_documents", QUESTION, NOBODY)
-
-    across.close()
+        ask("query_documents", used="port", steps=1, projects=["port"])
 
 
-def test_a_search_that_finds_nothing_tells_the_state_of_the_index(apps: dict[str, App], contract: Contract) -> None:
-    across = Across(contract, Holding(apps, "", 0))
-    for app in apps.values():
-        write_project(app.index.root, {"docs/new.md": "# New\n\nNot yet indexed.\n"})
-
-    reply = across.call([*apps], "query_documents", {"query": "zzyzx"}, NOBODY)
-
-    across.close()
-    assert (reply["results"], reply["freshness"]["state"]) == ([], "stale")
-
-
-def test_the_freshness_of_a_search_describes_all_projects_that_were_searched(
-    apps: dict[str, App], contract: Contract
+def test_the_freshness_of_a_search_describes_all_projects_even_if_it_finds_nothing(
+    apps: dict[str, App], ask: Ask
 ) -> None:
-    across = Across(contract, Holding(apps, "", 0))
     for number, app in enumerate(apps.values(), start=1):
         commit(app.index.root, "first")
         write_project(app.index.root, {f"docs/new{each}.md": "# New\n\nNot yet indexed.\n" for each in range(number)})
 
-    reply = across.call([*apps], "query_documents", QUESTION, NOBODY)
+    reply, nothing = ask("query_documents"), ask("query_documents", "zzyzx")
 
-    across.close()
     assert {one["project"] for one in reply["results"]} == {*apps}
     # no branch, commit or time, which would be those of one project
     assert reply["freshness"] == {"state": "stale", "changed_files": 3}
+    assert (nothing["results"], nothing["freshness"]["state"]) == ([], "stale")

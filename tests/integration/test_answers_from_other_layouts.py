@@ -8,6 +8,8 @@ import pytest
 from lore_server.app import App
 from tests.harness.calls import app_fixture
 
+SAILS, QUAYS = "sails/CHANGELOG.md", "CHANGES/CHANGES-2.1.md"
+TOOLS, ALARMS = "RELEASE-NOTES.txt", "doc/release_notes/6.0.0.txt"
 FILES = {
     "NEWS": "Ship News\n\n"
     + "".join(
@@ -25,7 +27,7 @@ FILES = {
         f"Changes with v{version}:\n\n\tAdditions:\n\n\t* plank 1: add {what} (#1)\n\t* plank 2: add {what} (#2)\n\n"
         for version, what in (("0.6.0", "oakum"), ("0.5.1", "pitch"), ("0.5.0", "tar"))
     ),
-    "sails/CHANGELOG.md": "# Sails\n\n"
+    SAILS: "# Sails\n\n"
     + "".join(
         f"## [{version}](https://example.org/{version}) - {date}\n\n{notes}\n\n"
         for version, date, notes in (
@@ -34,9 +36,9 @@ FILES = {
             ("7.0.1", "2024-01-01", "- Spritsails are gone."),
         )
     ),
-    "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
+    QUAYS: "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
     "## v2.1.4(2024-02-24)\n\n### Quay\n\n- [Fix the leak of the bilge pump](https://example.org/pull/9)\n",
-    "RELEASE-NOTES.txt": "".join(
+    TOOLS: "".join(
         f"{title}\n\nShips of oak.\n\nNew Features\n------------\n\n* {what}\n\n"
         for title, what in (
             ("Royal Fleet Tools 5.3.0 Release Notes\n-------------------------------------", "Add sternGalley."),
@@ -47,7 +49,7 @@ FILES = {
     ),
     "lines/CHANGELOG": "=== main\n\n* Add the hawser_splice plugin\n\n=== 8.2.0 (2026-01-02)\n\n"
     "* Remove the old_knot\n\n=== 8.1.0 (2025-11-02)\n\n* Add the short_splice plugin\n",
-    "doc/release_notes/6.0.0.txt": "= New Features\n\n* A bilge_alarm has been added.\n",
+    ALARMS: "= New Features\n\n* A bilge_alarm has been added.\n",
     "docs/oakum.md": "# Oakum\n\nConsider a reasonable `oakumGrade` option, perhaps 100 to 1000, for a wet hull.\n",
     "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
     "^^^^^^^^^^^^\n\n.. note::\n   A spring line is a picture here.\n\nA *spring line* is a rope that keeps a "
@@ -127,98 +129,116 @@ def ask(app: App, question: str) -> dict[str, Any]:
     return app.call("ask_knowledge_base", {"query": question})
 
 
-@pytest.mark.parametrize("question", ["What changed in v2.1.4?", "what's new in 2.1.4"])
-def test_a_version_is_found_under_a_heading_with_a_v(app: App, question: str) -> None:
-    reply = ask(app, question)
-
-    assert reply["answer"].startswith("`CHANGES/CHANGES-2.1.md` has the notes of 2.1.4 [1].")
-    assert "bilge pump" in reply["citations"][0]["quote"]
-
-
-@pytest.mark.parametrize("version", ["4.4.0", "4.5.0"])
-def test_a_heading_that_only_mentions_a_version_is_not_taken_for_its_notes(app: App, version: str) -> None:
-    assert ask(app, f"What changed in {version}?")["answer"] == f"`docs/trials.md` has a heading with {version} [1]."
-
-
-def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) -> None:
-    added = ask(app, "which release added sternPost()?")
-    changed = ask(app, "What changed in 1.8.2?")
-    missing = [ask(app, f"What changed in {version}?")["answer"] for version in ("1.8.1", "1.6.0")]
-
-    assert added["answer"].startswith("The earliest release note here that names `sternPost` is that of 1.8.2 [1].")
-    assert changed["answer"].startswith("`NEWS` has the notes of 1.8.2 [1].")
-    assert [text.partition(" in")[0] for text in missing] == [
-        "There is no note of release 1.8.1",
-        "There is no note of release 1.6.0",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("version", "source", "begin", "end"),
-    [
-        ("0.5.1", "hull/ChangeLog", "Changes with v0.5.1:", "plank 2: add pitch (#2)"),
-        ("7.0.2", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Sew the jibs."),
-        ("5.3.0", "RELEASE-NOTES.txt", "Royal Fleet Tools 5.3.0 Release Notes", "* Add sternGalley."),
-        ("5.2.0", "RELEASE-NOTES.txt", "Royal Fleet Tools 5.2.0 Release Notes", "* Add poopLantern."),
-        ("5.1.0", "RELEASE-NOTES.txt", "Version 5.1.0\nRelease Notes", "* Add sprit topsails."),
-        ("5.0.1", "RELEASE-NOTES.txt", "Release Notes for version 5.0.1", "* Add beakHead."),
-        ("8.1.0", "lines/CHANGELOG", "=== 8.1.0 (2025-11-02)", "* Add the short_splice plugin"),
-        ("6.0.0", "doc/release_notes/6.0.0.txt", "= New Features", "* A bilge_alarm has been added."),
-        ("7.0", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Spritsails are gone."),
-    ],
-)
-def test_the_passage_of_a_release_has_its_notes_and_no_others(
-    app: App, version: str, source: str, begin: str, end: str
-) -> None:
-    reply = ask(app, f"What changed in {version}?")
-
-    assert reply["answer"] == f"`{source}` has the notes of {version} [1]."
-    assert reply["citations"][0]["quote"].startswith(begin)
-    assert reply["citations"][0]["quote"].endswith(end)
+EARLIEST = "The earliest release note here that names"
+ANSWERS = {
+    "a heading that only mentions a version is not taken for its notes": {
+        "What changed in 4.4.0?": "`docs/trials.md` has a heading with 4.4.0 [1].",
+        "What changed in 4.5.0?": "`docs/trials.md` has a heading with 4.5.0 [1].",
+    },
+    "the releases of a plain text are known by lines of their own": {
+        "which release added sternPost()?": f"{EARLIEST} `sternPost` is that of 1.8.2 [1].…",
+        "What changed in 1.8.2?": "`NEWS` has the notes of 1.8.2 [1].…",
+        "What changed in 1.8.1?": "There is no note of release 1.8.1 in…",
+        "What changed in 1.6.0?": "There is no note of release 1.6.0 in…",
+    },
+    "a change belongs to the release whose title is above it": {
+        "which release dropped the tillerPin": (
+            f"{EARLIEST} `tillerPin` as dropped is that of the unreleased changes [1].…"
+        ),
+        "which release added rudderChain": f"{EARLIEST} `rudderChain` is that of the unreleased changes [1].…",
+        "which release fixed the keelBolt": f"{EARLIEST} `keelBolt` as fixed is that of 0.9.0 [1].…",
+        "which release fixed the sternLamp": f"{EARLIEST} `sternLamp` as fixed is that of 0.8.0 [1].…",
+        "which release added the sternGalley": f"{EARLIEST} `sternGalley` is that of 5.3.0 [1].…",
+        "when was beakHead added?": f"{EARLIEST} `beakHead` is that of 5.0.1 [1].…",
+        "which release added the short_splice plugin": f"{EARLIEST} `short_splice` is that of 8.1.0 [1].…",
+        "which version removed old_knot": f"{EARLIEST} `old_knot` as removed is that of 8.2.0 [1].…",
+        "when was the bilge_alarm added": f"{EARLIEST} `bilge_alarm` is that of 6.0.0 [1].…",
+        "which release added hawser_splice": f"{EARLIEST} `hawser_splice` is that of the unreleased changes [1].…",
+        "which release added the planks of elm": f"{EARLIEST} `planks of elm` is that of 0.7.0 [1].…",
+    },
+    "a verb within a link states a change": {
+        "which version fixed the leak of the bilge pump": (
+            f"{EARLIEST} `leak of the bilge pump` as fixed is that of 2.1.4 [1].…"
+        ),
+    },
+    "neither `before its removal` nor `dependencies` states a change of what the note names": {
+        f"which release {verb} the {name}": (
+            f"No release note here names `{name}` as {verb}; the latest that names it is that of 0.9.0 [1].…"
+        )
+        for verb, name in (("removed", "keelBolt"), ("removed", "spritYard"), ("deprecated", "spritYard"))
+    },
+    "the name of a function may begin with its package": {
+        f"where is {name} defined": f"`{name}` is defined in {place} [1]."
+        for name, place in (
+            ("fleet.Weigh", "anchor.go"),
+            ("navy.hoist", "src/navy/flags.py"),
+            ("navy.flags.hoist", "src/navy/flags.py"),
+        )
+    },
+    "what implements a class that no passage names as one is not answered": {
+        f"who implements the Bosun {kind}": f"There is no {kind} `Bosun` in this knowledge base.…"
+        for kind in ("class", "interface")
+    },
+    "a sentence that defines the name leads without its markup": {
+        "what is a spring line": (
+            "A *spring line* is a rope that keeps a ship from moving along the quay, see ropes. [1]…"
+        ),
+        "what is a capstan": "A capstan is a turning drum that pulls ropes with `haul` and hemp. [1]…",
+        "What is a Deadeye?": "`Deadeye` stands for a round block. [1]…",
+    },
+}  # fmt: skip
+"""What is asked, by what the answers show; of an answer that ends with three dots, more follows."""
 
 
 @pytest.mark.parametrize(
     ("question", "answer"),
-    [
-        ("which release dropped the tillerPin", "names `tillerPin` as dropped is that of the unreleased changes [1]."),
-        ("which release added rudderChain", "names `rudderChain` is that of the unreleased changes [1]."),
-        ("which release fixed the keelBolt", "names `keelBolt` as fixed is that of 0.9.0 [1]."),
-        ("which release fixed the sternLamp", "names `sternLamp` as fixed is that of 0.8.0 [1]."),
-        ("which release added the sternGalley", "names `sternGalley` is that of 5.3.0 [1]."),
-        ("when was beakHead added?", "names `beakHead` is that of 5.0.1 [1]."),
-        ("which release added the short_splice plugin", "names `short_splice` is that of 8.1.0 [1]."),
-        ("which version removed old_knot", "names `old_knot` as removed is that of 8.2.0 [1]."),
-        ("when was the bilge_alarm added", "names `bilge_alarm` is that of 6.0.0 [1]."),
-        (
-            "which release added hawser_splice",
-            "names `hawser_splice` is that of the unreleased changes [1].",
-        ),
-        ("which release added the planks of elm", "names `planks of elm` is that of 0.7.0 [1]."),
-        pytest.param(
-            "which version fixed the leak of the bilge pump",
-            "names `leak of the bilge pump` as fixed is that of 2.1.4 [1].",
-            id="a verb within a link",
-        ),
-    ],
+    [pytest.param(*one, id=f"{shown}: {one[0]}") for shown, answers in ANSWERS.items() for one in answers.items()],
 )
-def test_a_change_belongs_to_the_release_whose_title_is_above_it(app: App, question: str, answer: str) -> None:
-    assert ask(app, question)["answer"].startswith(f"The earliest release note here that {answer}")
+def test_a_question_is_answered_from_the_part_of_a_document_that_decides_it(
+    app: App, question: str, answer: str
+) -> None:
+    reply = ask(app, question)
+
+    begin = answer.removesuffix("…")
+    assert (reply["answer"][: len(begin)] if answer.endswith("…") else reply["answer"]) == begin
+    assert reply["found"] is not begin.startswith("There is no")
+
+
+@pytest.mark.parametrize("name", ["fleet.Weigh", "navy.hoist", "navy.flags.hoist"])
+def test_the_name_of_a_function_does_not_begin_with_another_package(app: App, name: str) -> None:
+    assert "is defined in" not in ask(app, f"where is ships.{name} defined")["answer"]
 
 
 @pytest.mark.parametrize(
-    ("question", "what"),
+    ("question", "source", "version", "begin", "end"),
     [
-        ("which release removed the keelBolt", "`keelBolt` as removed"),
-        ("which release removed the spritYard", "`spritYard` as removed"),  # `before its removal` is none
-        ("which release deprecated the spritYard", "`spritYard` as deprecated"),  # nor are `dependencies` a deprecation
+        ("What changed in 0.5.1?", "hull/ChangeLog", "0.5.1", "Changes with v0.5.1:", "plank 2: add pitch (#2)"),
+        ("What changed in 7.0.2?", SAILS, "7.0.2", "## [7.0.2](https://example.org/7.0.2)", "- Sew the jibs."),
+        ("What changed in 7.0?", SAILS, "7.0", "## [7.0.2](https://example.org/7.0.2)", "- Spritsails are gone."),
+        ("What changed in 5.3.0?", TOOLS, "5.3.0", "Royal Fleet Tools 5.3.0 Release Notes", "* Add sternGalley."),
+        ("What changed in 5.2.0?", TOOLS, "5.2.0", "Royal Fleet Tools 5.2.0 Release Notes", "* Add poopLantern."),
+        ("What changed in 5.1.0?", TOOLS, "5.1.0", "Version 5.1.0\nRelease Notes", "* Add sprit topsails."),
+        ("What changed in 5.0.1?", TOOLS, "5.0.1", "Release Notes for version 5.0.1", "* Add beakHead."),
+        (
+            "What changed in 8.1.0?",
+            "lines/CHANGELOG",
+            "8.1.0",
+            "=== 8.1.0 (2025-11-02)",
+            "* Add the short_splice plugin",
+        ),
+        ("What changed in 6.0.0?", ALARMS, "6.0.0", "= New Features", "* A bilge_alarm has been added."),
+        ("What changed in v2.1.4?", QUAYS, "2.1.4", "## v2.1.4(2024-02-24)", "bilge pump](https://example.org/pull/9)"),
+        ("what's new in 2.1.4", QUAYS, "2.1.4", "## v2.1.4(2024-02-24)", "bilge pump](https://example.org/pull/9)"),
     ],
 )
-def test_a_change_that_no_release_note_states_is_not_attributed_to_the_release_that_names_its_subject(
-    app: App, question: str, what: str
+def test_the_passage_of_a_release_has_its_notes_and_no_others(
+    app: App, question: str, source: str, version: str, begin: str, end: str
 ) -> None:
-    expected = f"No release note here names {what}; the latest that names it is that of 0.9.0 [1]."
+    reply = ask(app, question)
 
-    assert ask(app, question)["answer"].startswith(expected)
+    assert reply["answer"] == f"`{source}` has the notes of {version} [1]."
+    assert reply["citations"][0]["quote"].startswith(begin)
+    assert reply["citations"][0]["quote"].endswith(end)
 
 
 @pytest.mark.parametrize("question", ["where is drainBilge implemented", "Where is drainBilge defined?"])
@@ -228,19 +248,6 @@ def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str
     assert reply["answer"] == "`drainBilge` is defined in lib/pump.js [1]."
     assert (reply["mode"], reply["found"]) == ("structural", True)
     assert reply["citations"][0]["quote"] == "function drainBilge (pump) {"
-
-
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("fleet.Weigh", "anchor.go"),
-        ("navy.hoist", "src/navy/flags.py"),
-        ("navy.flags.hoist", "src/navy/flags.py"),
-    ],
-)
-def test_the_name_of_a_function_may_begin_with_its_package(app: App, name: str, place: str) -> None:
-    assert ask(app, f"where is {name} defined")["answer"] == f"`{name}` is defined in {place} [1]."
-    assert "is defined in" not in ask(app, f"where is ships.{name} defined")["answer"]
 
 
 @pytest.mark.parametrize(
@@ -272,11 +279,6 @@ def test_the_definition_of_a_name_in_another_spelling_may_be_in_a_passage(app: A
     assert "occurs nowhere" not in ask(app, f"Where is {name} defined?")["answer"]
 
 
-@pytest.mark.parametrize("question", ["how do i test a pump", "how can we test my pump?", "how to test pumps"])
-def test_a_guide_to_testing_comes_before_tests_and_other_guides(app: App, question: str) -> None:
-    assert ask(app, question)["citations"][0]["source"] == "docs/trials.md"
-
-
 @pytest.mark.parametrize(
     "question",
     ["how do I haul a rope somewhere else", "how does something haul ropes again", "Beyond which rope must I haul?"],
@@ -285,26 +287,7 @@ def test_a_word_that_stands_for_any_thing_or_place_need_not_occur(app: App, ques
     assert "occurs nowhere" not in ask(app, question)["answer"]
 
 
-@pytest.mark.parametrize("kind", ["class", "interface"])
-def test_what_implements_a_class_that_no_passage_names_as_one_is_not_answered(app: App, kind: str) -> None:
-    reply = ask(app, f"who implements the Bosun {kind}")
-
-    assert reply["answer"].startswith(f"There is no {kind} `Bosun` in this knowledge base.")
-    assert reply["found"] is False
-
-
-@pytest.mark.parametrize(
-    ("question", "lead"),
-    [
-        ("what is a spring line", "A *spring line* is a rope that keeps a ship from moving along the quay, see ropes."),
-        ("what is a capstan", "A capstan is a turning drum that pulls ropes with `haul` and hemp."),
-        ("What is a Deadeye?", "`Deadeye` stands for a round block."),
-    ],
-)
-def test_a_sentence_that_defines_the_name_leads_without_its_markup(app: App, question: str, lead: str) -> None:
-    assert ask(app, question)["answer"].startswith(f"{lead} [1]")
-
-
+TRIALS = "a guide to testing before tests and other guides"
 IN_A_HEADING = "another form of a word in a heading"
 AMONG_SECTIONS = "a heading within a passage of several sections"
 
@@ -327,6 +310,10 @@ AMONG_SECTIONS = "a heading within a passage of several sections"
         pytest.param("How do I keep water fresh?", "docs/galley.md", "", "Copper coins", id="a question as a heading"),
         pytest.param("what is a spar", "docs/rigging.md", "", "yards", id="a heading with an anchor"),
         pytest.param("what's mainStay", "docs/rigging.md", "", "masthead", id="words of a name"),
+        *(
+            pytest.param(question, "docs/trials.md", "", "", id=f"{TRIALS}: {question}")
+            for question in ("how do i test a pump", "how can we test my pump?", "how to test pumps")
+        ),
         pytest.param("spring tides", "docs/tides.md", "", "Ships with a deep keel", id="a guide before a key of data"),
     ],
 )

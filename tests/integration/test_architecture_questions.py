@@ -100,15 +100,20 @@ def sources(app: App, query: str, type_: str = "all") -> list[str]:
     return [result["source"] for result in results(app, query, type_)]
 
 
-def test_forensics_returns_tickets_with_their_state(neo: App) -> None:
+def test_forensics_returns_tickets_with_their_state_and_text_and_releases_by_their_series(neo: App) -> None:
     found = results(neo, "VDOM collision logic changes", "ticket")[:2]
-
     assert {result["source"]: result["state"] for result in found} == {
         "issues/issue-8200.md": "closed", "issues/issue-8201.md": "open",
     }  # fmt: skip
     shown = render("query_documents", neo.call("query_documents", {"query": "VDOM collision", "type": "ticket"})).body
     assert "[ticket, closed]" in shown
     assert "[ticket, open]" in shown
+
+    first = results(neo, "#8156")[0]
+    assert (first["source"], first["state"]) == ("issues/issue-8156.md", "closed")
+    assert "focused cell of the grid is lost" in first["excerpt"]
+
+    assert set(sources(neo, "release 11.20")[:2]) == {"release-notes/v11.20.0.md", "release-notes/v11.20.1.md"}
 
 
 def test_architecture_returns_the_workers_and_their_base_classes(neo: App) -> None:
@@ -146,14 +151,3 @@ def test_no_result_for_a_component_contains_only_imports(neo: App, subject: str)
         passage = neo.call("get_document_by_id", {"id": result["id"]})
         assert passage["kind"] != "imports"
         assert any(line and not line.startswith("import ") for line in passage["text"].split("\n"))
-
-
-def test_a_ticket_number_returns_the_text_of_that_ticket(neo: App) -> None:
-    first = results(neo, "#8156")[0]
-
-    assert (first["source"], first["state"]) == ("issues/issue-8156.md", "closed")
-    assert "focused cell of the grid is lost" in first["excerpt"]
-
-
-def test_a_release_is_found_by_its_series(neo: App) -> None:
-    assert set(sources(neo, "release 11.20")[:2]) == {"release-notes/v11.20.0.md", "release-notes/v11.20.1.md"}

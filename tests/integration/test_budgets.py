@@ -146,11 +146,13 @@ def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_on
     assert [Ancestor(**ancestor) for ancestor in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
 
 
-def test_the_text_of_an_answer_fits_its_budget(app: App) -> None:
-    for max_tokens in (500, 700, 1000, 3000):
+def test_an_answer_and_its_text_fit_their_budget(app: App) -> None:
+    for max_tokens in (500, 700, 800, 1000, 3000):
         reply = app.call("ask_knowledge_base", {"query": "what does the worker do", "max_tokens": max_tokens})
 
+        assert budget.size(reply) <= max_tokens * budget.CHARACTERS_PER_TOKEN
         assert len(render("ask_knowledge_base", reply).whole()) <= max_tokens * budget.CHARACTERS_PER_TOKEN
+        assert reply["citations"]
 
 
 @PROPERTY
@@ -207,7 +209,7 @@ def test_lists_and_files_report_the_last_sync_and_what_changed_since(synced_app_
         assert "stale: 1 file changed since the last sync" in render(operation, stale).whole()
 
 
-def test_only_a_chunk_of_a_changed_file_is_marked(synced_app_of: Opener) -> None:
+def test_only_a_chunk_of_a_file_that_changed_or_was_deleted_is_marked(synced_app_of: Opener) -> None:
     app = synced_app_of({"a.py": "class A: ...\n", "b.py": "class A: ...\n"})
     write_project(app.index.root, {"a.py": "class A: pass  # changed\n"})
     app.freshness.notice()
@@ -219,14 +221,10 @@ def test_only_a_chunk_of_a_changed_file_is_marked(synced_app_of: Opener) -> None
         shown = render("get_document_by_id", chunk).body
         assert ("(changed or deleted since the last sync)" in shown) is (path == "a.py")
 
-
-def test_a_passage_of_a_deleted_file_does_not_say_that_the_file_only_changed(synced_app_of: Opener) -> None:
-    app = synced_app_of({"a.py": "class A: ...\n", "b.py": "class B: ...\n"})
     (app.index.root / "a.py").unlink()
-    shown = render("query_documents", app.call("query_documents", {"query": "class A"})).body
-
-    assert [line for line in shown.split("\n") if "a.py" in line and "(changed or deleted since the last sync)" in line]
-    assert [line for line in shown.split("\n") if "b.py" in line and "deleted" not in line]
+    lines = render("query_documents", app.call("query_documents", {"query": "class A"})).body.split("\n")
+    assert [line for line in lines if "a.py" in line and "(changed or deleted since the last sync)" in line]
+    assert [line for line in lines if "b.py" in line and "deleted" not in line]
 
 
 def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:
