@@ -178,7 +178,7 @@ def test_the_server_inherits_neither_the_index_lock_nor_open_files(tmp_path: Pat
 # --- life cycle --------------------------------------------------------------------------------------------------
 
 
-def test_a_port_used_by_another_chroma_server_is_not_taken_over_and_reported_if_there_is_no_other(
+def test_a_port_used_by_another_chroma_server_is_not_taken_over_and_a_folder_is_served_by_a_single_server(
     folder: Path, tmp_path: Path
 ) -> None:
     with chroma_running(tmp_path / "other") as other:
@@ -186,18 +186,14 @@ def test_a_port_used_by_another_chroma_server_is_not_taken_over_and_reported_if_
             ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port])
         port = free_port()
         process = ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port, port])
-
         assert process.port == port
         assert (folder / "chroma.sqlite3").exists()
+
+        with pytest.raises(DatabaseUnavailable, match="Another Chroma process is using this folder"):
+            ChromaProcess.start(folder, tmp_path / LOG)
+        assert process.is_running()
         process.stop()
         assert other.collections() == {}
-
-
-def test_a_folder_is_served_by_a_single_server(folder: Path, tmp_path: Path, process: ChromaProcess) -> None:
-    with pytest.raises(DatabaseUnavailable, match="Another Chroma process is using this folder"):
-        ChromaProcess.start(folder, tmp_path / LOG)
-
-    assert process.is_running()
 
 
 def test_the_log_is_kept_and_bounded_in_size(folder: Path, tmp_path: Path) -> None:
@@ -224,36 +220,29 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("backend", often([ChildChroma, EmbeddedChroma], {ChildChroma}), ids=["server", "embedded"])
+@pytest.mark.parametrize(
+    ("backend", "hangs"),
+    [(ChildChroma, False), (ChildChroma, True), pytest.param(EmbeddedChroma, False, marks=pytest.mark.long)],
+    ids=["server", "hanging server", "embedded"],
+)
 def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
-    folder: Path, backend: type[FolderBackend]
+    folder: Path, backend: type[FolderBackend], hangs: bool
 ) -> None:
     with child(HOLD, folder) as lore:
         assert hear(lore) == "filled\n"
         left = pid_of(folder)
+        if hangs:
+            pause(left)
         lore.kill()
         lore.wait(120)
+        if hangs:
+            end_left_over(folder, patience=0.2)
+            assert born(left) is None
 
-        store = VectorStore(backend(folder, DatabaseSettings()), at_least=1_500)
-
-        assert born(left) is None
-        assert store.missing([row[0] for row in rows_of(1_500)], vectors_of(1_500)) == []
-        store.close()
-
-
-def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Path) -> None:
-    with child(HOLD, folder) as lore:
-        assert hear(lore) == "filled\n"
-        left = pid_of(folder)
-        pause(left)
-        lore.kill()
-        lore.wait(120)
-
-        end_left_over(folder, patience=0.2)
-
-        assert born(left) is None
-        with closing(served(folder, at_least=1_500)) as store:
+        with closing(VectorStore(backend(folder, DatabaseSettings()), at_least=1_500)) as store:
+            assert born(left) is None
             assert store.count() == 1_500
+            assert store.missing([row[0] for row in rows_of(1_500)], vectors_of(1_500)) == []
 
 
 @pytest.mark.parametrize("note", ["the process of somebody else", "another process under its number", "garbage", None])

@@ -171,24 +171,19 @@ def test_a_server_gets_the_headers_with_every_request_and_vectors_types_and_path
     assert {key for metadata in metadatas for key in metadata} == {"type", "source"}
 
 
-def test_only_a_configured_server_is_contacted(project: Path, gate: Gate) -> None:
+def test_only_a_configured_server_is_contacted_and_none_for_the_temporary_index_of_an_evaluation(
+    project: Path, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(open_index(project, Settings())) as index:
         sync(index)
         retrieve(index, parse("subject7"), None, 10)
 
-    assert gate.requests == []
-
-
-def test_the_temporary_index_of_an_evaluation_stays_on_this_machine(
-    project: Path, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     with scratch_index("set", at(gate.port, ef_search=50), HashModel()) as index:
         load_records(index, [CorpusRecord("1", "the zebra"), CorpusRecord("2", "the heron")])
 
         assert index.vectors.count() == 2
         assert index.settings.database.ef_search == 50
-
     assert gate.requests == []
 
 
@@ -239,7 +234,14 @@ def test_an_unexpected_server_is_reported_and_the_index_is_kept(
 
 
 @pytest.mark.promise(27)
-def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, project: Path) -> None:
+def test_while_a_server_hangs_or_has_ended_keyword_search_works_without_a_long_wait_and_a_sync_fails(
+    tmp_path: Path, project: Path
+) -> None:
+    def found_by_keywords_alone(index: Index, reason: str) -> None:
+        candidates = retrieve(index, parse("subject7"), None, 10)
+        assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
+        assert reason in (candidates.degraded or "")
+
     with chroma_running(tmp_path / "chroma") as running, closing(open_index(project, at(running.port))) as index:
         sync(index)
         index.patience = Patience(0.3, away_seconds=600)
@@ -247,32 +249,20 @@ def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, proje
         try:
             for _ in range(2):
                 started = time.monotonic()
-                candidates = retrieve(index, parse("subject7"), None, 10)
-                assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
-                assert "did not respond within 0.3 s" in (candidates.degraded or "")
+                found_by_keywords_alone(index, "did not respond within 0.3 s")
             assert time.monotonic() - started < 0.3  # the second one remembers
         finally:
             os.kill(running.process.pid, signal.SIGCONT)
-
         index.patience = Patience()
         assert retrieve(index, parse("subject7"), None, 10).degraded is None
 
-
-def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp_path: Path, project: Path) -> None:
-    with chroma_running(tmp_path / "chroma") as running:
-        port = running.port
-        with closing(open_index(project, at(port))) as index:
+        running.process.kill()
+        running.process.wait(120)
+        for _ in range(2):
+            found_by_keywords_alone(index, "cannot be reached")
+        with pytest.raises(DatabaseUnavailable):
             sync(index)
-            running.process.kill()
-            running.process.wait(120)
-
-            for _ in range(2):
-                candidates = retrieve(index, parse("subject7"), None, 10)
-                assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
-                assert "cannot be reached" in (candidates.degraded or "")
-            with pytest.raises(DatabaseUnavailable):
-                sync(index)
-            assert not index.has_open_vectors()
+        assert not index.has_open_vectors()
 
 
 def test_a_server_that_never_answers_times_out_after_all_words_are_searchable(project: Path) -> None:
@@ -284,21 +274,18 @@ def test_a_server_that_never_answers_times_out_after_all_words_are_searchable(pr
         assert len({chunk_id for ((chunk_id, _),) in found}) == index.catalogue.waiting() == PAGES
 
 
-@pytest.mark.parametrize("place", [{"tenant": "nobody"}, {"database": "nothing"}])
-def test_a_missing_tenant_or_database_is_reported_by_name(
-    project: Path, server: Running, place: dict[str, str]
+def test_a_configured_tenant_and_database_are_used_and_reported_by_name_if_they_are_missing(
+    project: Path, server: Running
 ) -> None:
-    with (
-        closing(open_index(project, at(server.port, **place))) as index,
-        refused(DatabaseUnavailable, message=next(iter(place.values())), hint="database.tenant"),
-    ):
-        sync(index)
+    for key, name in (("tenant", "nobody"), ("database", "nothing")):
+        with (
+            closing(open_index(project, at(server.port, **{key: name}))) as index,
+            refused(DatabaseUnavailable, message=name, hint="database.tenant"),
+        ):
+            sync(index)
 
-
-def test_a_configured_tenant_and_database_are_used(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port, tenant="acme", database="team"))) as index:
         sync(index)
-
         assert mine(server, index) == {}
         assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
 
@@ -338,7 +325,7 @@ def key(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> str:
     return SECRET
 
 
-def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and_database(
+def test_the_cloud_gets_the_key_with_every_request_which_decides_about_tenant_and_database_unless_configured(
     project: Path, server: Running, gate: Gate, key: str
 ) -> None:
     with closing(open_index(project, cloud(gate.port, tenant="acme", database="team"))) as index:
@@ -353,13 +340,8 @@ def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and
         assert {request["configuration"]["spann"]["space"] for request in created} == {"cosine"}
         delete_all(index)
 
-
-def test_without_a_configured_tenant_and_database_the_key_decides(
-    project: Path, server: Running, gate: Gate, key: str
-) -> None:
     with closing(open_index(project, cloud(gate.port))) as index:
         sync(index)
-
         assert any(path.endswith("/auth/identity") for _, path, _ in gate.requests)
         assert list(mine(server, index).values()) == [PAGES]
 
