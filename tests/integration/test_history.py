@@ -182,32 +182,35 @@ def test_for_a_project_in_a_subfolder_only_that_subfolder_counts(tmp_path: Path)
     assert history(root).judgements == {"issues/issue-12.md": {"ferry.py": 1}}
 
 
-def test_a_merge_is_skipped_but_the_merged_commits_count(project: Path) -> None:
+def test_a_merge_is_skipped_but_the_merged_commits_count_and_a_message_may_have_several_lines_and_no_files(
+    project: Path,
+) -> None:
     git(project, "checkout", "--quiet", "-b", "side")
     change(project, "For #12", "src/side.py")
     git(project, "checkout", "--quiet", "-")
     change(project, "Meanwhile", "src/main.py")
     identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
     git(project, *identity, "merge", "--quiet", "--no-ff", "-m", "Merge #12", "side")
-
     found = {message.strip(): files for message, files in commits(project)}
-
     assert found.keys() == {"Begin", "For #12", "Meanwhile"}
     assert found["For #12"] == ["src/side.py"]
 
-
-def test_a_message_may_have_several_lines_and_a_commit_no_files(project: Path) -> None:
     commit(project, "Nothing\n\nat all\n#12")
-
     assert next(commits(project)) == ("Nothing\n\nat all\n#12\n", [])
 
 
 # --- missing histories -------------------------------------------------------------------------------------------
 
 
-def test_a_project_that_was_never_synced_is_an_error(project: Path) -> None:
+def test_a_project_that_was_never_synced_and_a_machine_without_git_are_errors(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with closing(open_index(project)) as index, pytest.raises(IndexMissing):
         set_from_git(project, index)
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StorageError, match="git cannot be run"):
+        list(commits(project))
 
 
 @pytest.mark.parametrize("prepare", [lambda root: None, lambda root: git(root, "init", "--quiet")])
@@ -224,10 +227,3 @@ def test_a_history_without_tickets_is_an_error_that_explains_how_tickets_are_fou
 
     with refused(NotFound, hint="ABC-12"):
         history(project)
-
-
-def test_a_machine_without_git_is_an_error(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(StorageError, match="git cannot be run"):
-        list(commits(project))

@@ -39,12 +39,16 @@ def index(root: Path) -> Iterator[Index]:
     index.close()
 
 
-def test_a_commit_raises_the_files_that_it_changed(index: Index, root: Path) -> None:
+def test_a_commit_raises_the_files_that_it_changed_unless_they_are_of_another_type_than_asked(
+    index: Index, root: Path
+) -> None:
     found = QueryService(index, history=History(root)).find("harbour regatta").ranked
     terms = {result.source: dict(result.why).get("historyMatch", 0.0) for result in found}
-
     assert found[0].source == "docs/berth.md"
     assert terms == {"docs/berth.md": 25.0, "docs/anchor.md": 0.0, "docs/crane.md": 0.0}
+
+    other = QueryService(index, history=History(root)).find("where is the harbour regatta defined").ranked
+    assert not any(name == "historyMatch" for result in other for name, _ in result.why)
 
 
 def test_a_query_that_names_a_place_gets_the_place(index: Index, root: Path) -> None:
@@ -55,12 +59,6 @@ def test_a_query_that_names_a_place_gets_the_place(index: Index, root: Path) -> 
     found = QueryService(index, history=History(root)).find("harbour regatta").ranked
 
     assert found[0].source == "docs/harbour/regatta.md"
-    assert not any(name == "historyMatch" for result in found for name, _ in result.why)
-
-
-def test_a_file_of_another_type_than_asked_is_not_raised(index: Index, root: Path) -> None:
-    found = QueryService(index, history=History(root)).find("where is the harbour regatta defined").ranked
-
     assert not any(name == "historyMatch" for result in found for name, _ in result.why)
 
 
@@ -137,14 +135,11 @@ def test_a_commit_that_is_written_again_counts_once(root: Path) -> None:
     assert matches(history, "describe crane") == before == matches(History(root), "describe crane")
 
 
-def test_a_commit_of_many_files_says_nothing_about_each(root: Path) -> None:
+def test_a_commit_of_many_files_says_nothing_about_each_and_only_the_part_below_the_folder_counts(root: Path) -> None:
     write_project(root, {f"many/{number}.md": TEXT.format(name=number) for number in range(FILES + 1)})
     commit(root, "Add pages about fishing")
-
     assert not matches(History(root), "fishing")
 
-
-def test_only_the_part_below_the_folder_counts(root: Path) -> None:
     assert set(matches(History(root / "docs"), "regatta")) == {"berth.md"}
 
 
