@@ -39,14 +39,19 @@ def put(catalogue: Catalogue, *chunks: Chunk, has_vector: bool = True) -> None:
     catalogue.apply(((ChunkRecord.of(chunk), has_vector) for chunk in chunks), ())
 
 
-def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
+def test_chunks_and_rows_of_files_are_read_back_until_they_are_replaced_or_removed(catalogue: Catalogue) -> None:
     chunk = make_chunk("a.py", "src", "text ☂ \0", chain=(("Base", "b.py"),), tags=("x",), symbols=("f",))
-
     put(catalogue, chunk)
-
     assert catalogue.chunks([chunk.id, "unknown"]) == {chunk.id: chunk}
     (key,) = catalogue.chunk_keys()
     assert (key.content_hash, key.metadata_hash, key.has_vector) == (chunk.content_hash, chunk.metadata_hash, True)
+
+    row = FileRow("a.md", "stamp", "hash", "recipe", "{}", "[]")
+    catalogue.apply((), (), [row, FileRow("b.md", "s", "h", "r", "{}", "[]")])
+    newer = FileRow("a.md", "later", "hash", "recipe", "{}", "[]")
+    catalogue.apply((), (), [newer], ["b.md"])
+    assert catalogue.files() == {"a.md": newer}
+    assert catalogue.stamps() == {"a.md": "later"}
 
 
 def test_the_chunks_of_a_file_are_ordered_by_line_and_column(catalogue: Catalogue) -> None:
@@ -78,45 +83,38 @@ def test_any_number_of_ids_can_be_requested_at_once(catalogue: Catalogue, count:
     assert catalogue.chunks([*(f"unknown{n}" for n in range(count - 1)), chunk.id, chunk.id]) == {chunk.id: chunk}
 
 
-def test_kept_chunks_are_read_once_until_they_change(catalogue: Catalogue, tmp_path: Path) -> None:
-    same, changed, gone = (piece("a.md", n) for n in (1, 2, 3))
+def test_preloaded_and_kept_chunks_are_read_once_until_they_change_even_if_that_is_while_they_are_read(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    chunks = {chunk.id: chunk for chunk in (piece("a.md", n) for n in range(1, 1_200))}
+    put(catalogue, *chunks.values())
+    portions = list(catalogue.preload())
+    with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
+        other.execute("UPDATE chunk SET own = 'not read'")
+    assert sorted(hash_ for portion in portions for hash_ in portion) == sorted(c.content_hash for c in chunks.values())
+    assert catalogue.kept_chunks(chunks) == chunks
+
+    same, changed, gone = (piece("b.md", n) for n in (1, 2, 3))
     ids = [same.id, changed.id, gone.id]
     put(catalogue, same, changed, gone)
     assert catalogue.kept_chunks([*ids, "unknown"]) == catalogue.chunks(ids)
     with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
         other.execute("UPDATE chunk SET own = 'not read' WHERE id = ?", (same.id,))
-
     after = ChunkRecord.of(replace(changed, title="Another title")).chunk
     catalogue.apply([(ChunkRecord.of(after), True)], [gone.id])
-
     assert catalogue.kept_chunks(ids) == {same.id: same, changed.id: after}
 
-
-def test_preloaded_chunks_are_not_read_again(catalogue: Catalogue, tmp_path: Path) -> None:
-    chunks = {chunk.id: chunk for chunk in (piece("a.md", n) for n in range(1, 1_200))}
-    put(catalogue, *chunks.values())
-
-    portions = list(catalogue.preload())
-    with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
-        other.execute("UPDATE chunk SET own = 'not read'")
-
-    assert sorted(hash_ for portion in portions for hash_ in portion) == sorted(c.content_hash for c in chunks.values())
-    assert catalogue.kept_chunks(chunks) == chunks
-
-
-def test_a_chunk_that_changes_while_it_is_read_is_not_kept(catalogue: Catalogue) -> None:
-    before = piece("a.md", 1)
-    after = ChunkRecord.of(replace(before, title="Another title")).chunk
+    before = piece("c.md", 1)
+    later = ChunkRecord.of(replace(before, title="Another title")).chunk
     put(catalogue, before)
 
     def changing() -> Iterator[tuple[ChunkRecord, bool]]:
-        yield ChunkRecord.of(after), True
+        yield ChunkRecord.of(later), True
         with ThreadPoolExecutor(1) as pool:  # another thread sees the state before the transaction
             assert pool.submit(catalogue.kept_chunks, [before.id]).result(timeout=60) == {before.id: before}
 
     catalogue.apply(changing(), ())
-
-    assert catalogue.kept_chunks([before.id]) == {before.id: after}
+    assert catalogue.kept_chunks([before.id]) == {before.id: later}
 
 
 def test_a_change_is_atomic(catalogue: Catalogue) -> None:
@@ -217,17 +215,6 @@ def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogu
     assert (catalogue.meta("a"), catalogue.total(), catalogue.waiting()) == ("3", 1, 1)
     catalogue.set_meta(a=None, b="4")
     assert catalogue.metas("a", "b") == (None, "4")
-
-
-def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:
-    row = FileRow("a.md", "stamp", "hash", "recipe", "{}", "[]")
-    catalogue.apply((), (), [row, FileRow("b.md", "s", "h", "r", "{}", "[]")])
-    newer = FileRow("a.md", "later", "hash", "recipe", "{}", "[]")
-
-    catalogue.apply((), (), [newer], ["b.md"])
-
-    assert catalogue.files() == {"a.md": newer}
-    assert catalogue.stamps() == {"a.md": "later"}
 
 
 def filled_file(folder: Path) -> Path:

@@ -48,9 +48,8 @@ def everything_in(folder: Path) -> dict[str, str]:
 
 
 def synced(project: Path) -> Path:
-    with closing(open_index(project)) as index:
-        assert sync(index).failed == []
-    return index.folder
+    assert sync_once(project).failed == []
+    return project.resolve() / ".lore"
 
 
 LINKED = [
@@ -201,27 +200,20 @@ def test_a_folder_that_differs_from_its_record_is_not_ours(project: Path, change
     assert not claim.is_ours(change(folder))
 
 
-def test_a_moved_project_keeps_its_index(project: Path) -> None:
-    synced(project)
-    moved = project.rename(project.parent / "moved")
-
-    with closing(open_index(moved)) as index:
-        assert index.exists()
-        assert sync(index).unchanged == 1
-
-    assert list(claim.recorded()).count(moved / ".lore") == 1
-    assert project / ".lore" not in claim.recorded()
-
-
-def test_a_copy_is_rebuilt_or_adopted(project: Path) -> None:
+def test_a_moved_project_keeps_its_index_and_a_copy_is_rebuilt_or_adopted(project: Path) -> None:
     synced(project)
     copy = project.parent / "copy"
     shutil.copytree(project, copy)
+    moved = project.rename(project.parent / "moved")
+    with closing(open_index(moved)) as index:
+        assert index.exists()
+        assert sync(index).unchanged == 1
+    assert list(claim.recorded()).count(moved / ".lore") == 1
+    assert project / ".lore" not in claim.recorded()
 
     with closing(open_index(copy)) as index, refused(IndexMissing, hint="`lore adopt`"):
         index.require()
     claim.adopt(copy / ".lore")
-
     with closing(open_index(copy)) as index:
         assert index.exists()
         assert sync(index).embedded == 0
@@ -292,17 +284,14 @@ def test_processes_that_create_the_folder_concurrently_agree(project: Path) -> N
     assert not (project / ".lore.foreign").exists()
 
 
-def test_records_are_readable_only_by_the_user(project: Path) -> None:
-    folder = claim.record_folder(synced(project))
-
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert json.loads((folder / "record.json").read_text())["path"] == str(project / ".lore")
-
-
-def test_a_damaged_record_is_ignored(project: Path) -> None:
+def test_records_are_readable_only_by_the_user_and_ignored_if_they_are_damaged(project: Path) -> None:
     folder = synced(project)
+    records = claim.record_folder(folder)
+    assert stat.S_IMODE(records.stat().st_mode) == 0o700
+    assert json.loads((records / "record.json").read_text())["path"] == str(project / ".lore")
+
     for content in (b"", b"[]", b"{}", b'{"path": 1}', b"\xff"):
-        (claim.record_folder(folder) / "record.json").write_bytes(content)
+        (records / "record.json").write_bytes(content)
         assert not claim.is_ours(folder)
 
 

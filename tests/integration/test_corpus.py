@@ -29,9 +29,8 @@ RECORDS = [
 
 @pytest.fixture
 def index(tmp_path: Path, model: HashModel) -> Iterator[Index]:
-    opened = open_index(tmp_path / "bench", model=model)
-    yield opened
-    opened.close()
+    with closing(open_index(tmp_path / "bench", model=model)) as opened:
+        yield opened
 
 
 def load(index: Index, records: Sequence[CorpusRecord] = RECORDS) -> SyncReport:
@@ -129,29 +128,25 @@ def test_a_record_is_read_by_its_path_or_language_or_as_a_text(
 # --- separate documents ------------------------------------------------------------------------------------------
 
 
-def test_records_with_the_same_path_are_separate_documents(index: Index) -> None:
+def test_records_with_the_same_path_are_separate_documents_even_if_another_has_the_name_of_the_second(
+    index: Index,
+) -> None:
     parts = [
         CorpusRecord("one", "def dawn():\n    return 'ferry'\n", path="src/a.py"),
         CorpusRecord("two", "def dusk():\n    return 'tide'\n", path="src/a.py"),
         CorpusRecord("three", "def noon():\n    return 'berth'\n", path="src/a.py"),
     ]
-
     sources, _ = load_records(index, parts)
-
     assert sources == {"one": "src/a.py", "two": "src/a.py#2", "three": "src/a.py#3"}
     assert found(index, "tide") == {"src/a.py#2"}
     assert {chunk.type for chunk in chunks_of(index)} == {KnowledgeType.SRC}
     assert [chunk.symbols for chunk in chunks_of(index)] == [("dawn",), ("dusk",), ("noon",)]
 
-
-def test_a_record_named_like_the_second_record_of_a_path_is_not_lost(index: Index) -> None:
     texts = [
         CorpusRecord("src/a.py#2", "tide", path="src/a.py#2"),
         *(CorpusRecord(n, f"ferry {n}", path="src/a.py") for n in "xy"),
     ]
-
     sources, _ = load_records(index, texts)
-
     assert len(set(sources.values())) == len({chunk.source for chunk in chunks_of(index)}) == 3
 
 
@@ -167,59 +162,49 @@ def test_a_record_without_text_is_a_document_that_no_search_finds(index: Index) 
 
 
 def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel) -> None:
-    first = open_index(tmp_path / "bench", model=model)
-    load(first)
-    chunks = chunks_of(first)
-    first.close()
+    with closing(open_index(tmp_path / "bench", model=model)) as first:
+        load(first)
+        chunks = chunks_of(first)
     stages: list[str] = []
+    with closing(open_index(tmp_path / "bench", model=model)) as second:
+        _, report = load_records(second, RECORDS, lambda stage, done, total: stages.append(stage))
 
-    second = open_index(tmp_path / "bench", model=model)
-    _, report = load_records(second, RECORDS, lambda stage, done, total: stages.append(stage))
-
-    assert (report.embedded, report.created, report.updated, report.unchanged) == (0, 0, 0, len(chunks))
-    assert len(model.embedder.embedded) == len(chunks)
-    assert chunks_of(second) == chunks
-    assert stages == []
-    second.close()
+        assert (report.embedded, report.created, report.updated, report.unchanged) == (0, 0, 0, len(chunks))
+        assert len(model.embedder.embedded) == len(chunks)
+        assert chunks_of(second) == chunks
+        assert stages == []
 
 
-def test_only_a_changed_record_is_embedded_and_the_index_has_exactly_the_last_records(
+def test_only_a_changed_record_is_embedded_and_chunked_again_and_the_index_has_exactly_the_last_records(
     index: Index, model: HashModel
 ) -> None:
     load(index)
     before = len(model.embedder.embedded)
-
     changed = load(index, [*RECORDS[:-1], CorpusRecord("4983", "The ferry crosses at dusk.", "Crossings")])
     assert (changed.embedded, changed.updated, changed.created, changed.deleted) == (1, 1, 0, 0)
     assert model.embedder.embedded[before:] == ["Crossings\nThe ferry crosses at dusk."]
     assert found(index, "ferry at dusk") == {"4983"}
-
     assert load(index, RECORDS[:1]).deleted > 0
     assert {chunk.source for chunk in chunks_of(index)} == {"docs/tide.md"}
     assert found(index, "ferry at dusk") == set()
     assert unfindable(index) == []
 
-
-def test_a_record_whose_language_changed_is_chunked_again(index: Index) -> None:
     assert chunks(index, CorpusRecord("c0", PYTHON, language="cobol"))[0].symbols == ()
     assert "Vessel" in chunks(index, CorpusRecord("c0", PYTHON, language="python"))[0].symbols
 
 
 @pytest.mark.parametrize("name", [CATALOGUE, CHUNKS])
 def test_a_damaged_file_is_rebuilt_without_embedding(tmp_path: Path, model: HashModel, name: str) -> None:
-    first = open_index(tmp_path / "bench", model=model)
-    load(first)
-    first.close()
+    with closing(open_index(tmp_path / "bench", model=model)) as first:
+        load(first)
     (first.folder / name).write_bytes(b"garbage " * 600)
     before = len(model.embedder.embedded)
 
-    index = open_index(tmp_path / "bench", model=model)
-    load(index)
-
-    assert found(index, "ferry at dawn") == {"4983"}
-    assert unfindable(index) == []
+    with closing(open_index(tmp_path / "bench", model=model)) as index:
+        load(index)
+        assert found(index, "ferry at dawn") == {"4983"}
+        assert unfindable(index) == []
     assert len(model.embedder.embedded) == before
-    index.close()
 
 
 def test_chunks_of_an_interrupted_load_are_not_mistaken_for_those_of_the_previous_load(
@@ -242,9 +227,10 @@ def test_chunks_of_an_interrupted_load_are_not_mistaken_for_those_of_the_previou
 # --- stored text -------------------------------------------------------------------------------------------------
 
 
-def test_secrets_are_redacted_from_texts_and_titles(index: Index, model: HashModel) -> None:
+def test_secrets_are_redacted_from_texts_and_titles_and_control_characters_are_harmless(
+    index: Index, model: HashModel
+) -> None:
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
-
     load(
         index,
         [
@@ -252,13 +238,9 @@ def test_secrets_are_redacted_from_texts_and_titles(index: Index, model: HashMod
             CorpusRecord("2", f"k = '{secret}'\n", path="a.py"),
         ],
     )
-
     assert all(secret not in chunk.text + chunk.title for chunk in chunks_of(index))
     assert all(secret not in text for text in model.embedder.embedded)
     assert all(secret.encode() not in file.read_bytes() for file in index.folder.rglob("*") if file.is_file())
 
-
-def test_control_characters_are_harmless(index: Index) -> None:
     load(index, [CorpusRecord("1", "the ferry\x00 crosses\x1b at dawn", "A\ttitle\x07")])
-
     assert found(index, "ferry") == {"1"}

@@ -34,21 +34,6 @@ def cache(tmp_path: Path) -> Iterator[EmbeddingCache]:
     opened.close()
 
 
-def test_vectors_are_read_back_as_they_were_returned_also_after_reopening(
-    cache: EmbeddingCache, tmp_path: Path
-) -> None:
-    returned = cache.put(hashes(3), vectors_of(3))
-    cache.close()
-
-    found = EmbeddingCache(tmp_path, "model one", DIMENSION)
-    got = found.get([*hashes(3), "unknown"])
-    found.close()
-
-    assert list(got) == hashes(3)
-    assert {vector.dtype for vector in got.values()} == {np.dtype(np.float32)}
-    assert np.array_equal(np.stack(list(got.values())), np.stack(list(returned.values())))
-
-
 def test_half_precision_moves_a_vector_less_than_two_equal_texts_are_moved_apart(tmp_path: Path) -> None:
     vectors = np.random.default_rng(2).normal(size=(500, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -62,13 +47,23 @@ def test_half_precision_moves_a_vector_less_than_two_equal_texts_are_moved_apart
 
 
 @pytest.mark.promise(14)
-def test_another_model_or_dimension_finds_no_vectors(cache: EmbeddingCache, tmp_path: Path) -> None:
+def test_vectors_are_read_back_as_they_were_returned_also_after_reopening_but_not_for_another_model_or_dimension(
+    cache: EmbeddingCache, tmp_path: Path
+) -> None:
     cache.put(hashes(1), vectors_of(1))
-
     for fingerprint, dimension in (("model two", DIMENSION), ("model one", DIMENSION + 1)):
         other = EmbeddingCache(tmp_path, fingerprint, dimension)
         assert other.get(hashes(1)) == {}
         other.close()
+
+    returned = cache.put(hashes(3), vectors_of(3))
+    cache.close()
+    found = EmbeddingCache(tmp_path, "model one", DIMENSION)
+    got = found.get([*hashes(3), "unknown"])
+    found.close()
+    assert list(got) == hashes(3)
+    assert {vector.dtype for vector in got.values()} == {np.dtype(np.float32)}
+    assert np.array_equal(np.stack(list(got.values())), np.stack(list(returned.values())))
 
 
 def test_unused_vectors_are_dropped_once_there_are_many(cache: EmbeddingCache) -> None:
@@ -92,11 +87,12 @@ def change_a_value(file: Path, content_hash: str, value: Callable[[bytes], objec
         connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (value(stored), content_hash))
 
 
-def test_a_changed_bit_is_noticed_by_every_reader_and_repaired(cache: EmbeddingCache, tmp_path: Path) -> None:
+def test_a_changed_bit_or_a_vector_of_another_text_is_noticed_by_every_reader_and_repaired(
+    cache: EmbeddingCache, tmp_path: Path
+) -> None:
     names = hashes(3)
     cache.put(names, vectors_of(3))
     change_a_value(tmp_path / CACHE, names[0], turn_around)
-
     assert list(cache.similarities(vectors_of(1)[0], names)) == names[1:]
     assert is_suspect(tmp_path / CACHE)
     assert list(cache.get(names)) == names[1:]
@@ -104,14 +100,11 @@ def test_a_changed_bit_is_noticed_by_every_reader_and_repaired(cache: EmbeddingC
     assert not is_suspect(tmp_path / CACHE)
     assert cache.repair() == []
 
-
-def test_a_vector_of_another_text_is_not_used(cache: EmbeddingCache, tmp_path: Path) -> None:
     names = hashes(2)
     cache.put(names, vectors_of(2))
     with closing(sqlite3.connect(tmp_path / CACHE)) as connection:
         (other,) = connection.execute("SELECT value FROM embedding WHERE content = ?", (names[1],)).fetchone()
     change_a_value(tmp_path / CACHE, names[0], lambda value: other)
-
     assert list(cache.get(names)) == names[1:]
 
 
@@ -160,26 +153,23 @@ def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: 
     assert cache.similarities(vectors[3], []) == {}
 
 
-def test_preloaded_vectors_are_not_read_again(cache: EmbeddingCache, tmp_path: Path) -> None:
+def test_preloaded_vectors_are_not_read_again_and_others_once_until_they_change(
+    cache: EmbeddingCache, tmp_path: Path
+) -> None:
     vectors, names = vectors_of(3), hashes(3)
     cache.put(names, vectors)
     cache.kept_values([*names, "unknown"])
     with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
         connection.execute("DELETE FROM embedding")
-
     assert cache.similarities(vectors[0], names).keys() == set(names)
 
-
-def test_similarities_are_read_once_until_a_vector_changes(cache: EmbeddingCache, tmp_path: Path) -> None:
     vectors, names = vectors_of(4), hashes(3)
     cache.put(names, vectors[:3])
     before = cache.similarities(vectors[0], names)
     with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
         connection.execute("DELETE FROM embedding")
-
     assert cache.similarities(vectors[0], names) == before
     cache.put(names[1:2], vectors[3:])
-
     assert cache.similarities(vectors[3], names[1:2])[names[1]] == pytest.approx(1, abs=SPREAD)
 
 
