@@ -142,21 +142,15 @@ def test_the_compiled_model_gives_the_scores_of_its_original(
     assert min(map(np.ptp, found)) > 10 * torch.tolerance
 
 
-def test_a_passage_gets_the_same_score_alone_and_among_others(served: OnnxCrossEncoder) -> None:
+def test_a_passage_gets_the_same_score_alone_among_others_and_in_concurrent_threads(served: OnnxCrossEncoder) -> None:
     many = [f"{text} {'b ' * (n % 7)}" for n in range(20) for text in PASSAGES]
-
     together = served.score("the ferry", many)
-
     alone = np.concatenate([served.score("the ferry", [passage]) for passage in many])
     assert np.abs(together - alone).max() < 1e-5
 
-
-def test_concurrent_threads_get_the_same_scores(served: OnnxCrossEncoder) -> None:
     expected = served.score("the ferry", PASSAGES)
-
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: served.score("the ferry", PASSAGES), range(24)))
-
     assert max(np.abs(scored - expected).max() for scored in found) < 1e-5
 
 
@@ -387,15 +381,13 @@ def test_one_sync_compiles_a_model_that_is_missing_or_was_deleted_because_of_dam
 
 
 @pytest.mark.long
-def test_a_model_compiled_again_is_the_same_model(tiny_model: Path, own_cache: Path) -> None:
-    before = model_cache.prepared(str(tiny_model)).fingerprint
+def test_a_model_compiled_again_is_the_same_model_unless_its_weights_have_changed(
+    tiny_model: Path, own_cache: Path, tmp_path: Path
+) -> None:
+    first = model_cache.prepared(str(tiny_model)).fingerprint
     shutil.rmtree(own_cache)
+    assert model_cache.prepared(str(tiny_model)).fingerprint == first
 
-    assert model_cache.prepared(str(tiny_model)).fingerprint == before
-
-
-@pytest.mark.long
-def test_changed_weights_make_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     shutil.copytree(tiny_model, tmp_path / "model")
@@ -403,5 +395,4 @@ def test_changed_weights_make_another_model(tiny_model: Path, own_cache: Path, t
     weights = next((tmp_path / "model").rglob("model.safetensors"))
     values = load_file(weights)
     save_file({name: value + 0.5 for name, value in values.items()}, weights, metadata={"format": "pt"})
-
     assert model_cache.prepared(str(tmp_path / "model")).fingerprint != before

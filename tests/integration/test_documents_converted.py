@@ -58,6 +58,14 @@ READ: dict[str, tuple[str, bytes, list[str]]] = {
     "only the first such line is the title": ("a.docx", word("Draft\nTitel: Plan\nPlan"), ["Draft", "# Plan", "Plan"]),
     "a Word file with nothing but a heading": ("a.docx", docx("# Plan"), ["# Plan"]),
     "slides with nothing but a title": ("a.pptx", pptx({"Questions?": ""}), ["## Slide 1: Questions?"]),
+    "slides with their titles": (
+        "a.pptx", pptx({"Rollout": "Stop one replica", "Rollback": "Start it again"}),
+        ["## Slide 1: Rollout", "Stop one replica", "## Slide 2: Rollback", "Start it again"],
+    ),
+    "bullets below bullets are indented": (
+        "a.pptx", with_bullets(pptx({"": "x"}), (0, "one"), (1, "two"), (2, "three"), (0, "four")),
+        ["## Slide 1: one two three four", "- one", "  - two", "    - three", "- four"],
+    ),
     "a book with nothing but titles": ("a.epub", epub({"The end": ""}), ["# Manual", "## The end"]),
     "the chapters of a book in order": (
         "a.epub", epub(CHAPTERS),
@@ -97,19 +105,6 @@ PAGE = "The ferry waits at the northern berth.\nIt leaves at night."
 )
 def test_the_title_of_a_pdf_file_is_that_of_its_author(data: bytes, title: str) -> None:
     assert lines("a.pdf", data)[0] == title
-
-
-def test_slides_are_named() -> None:
-    slides = lines("a.pptx", pptx({"Rollout": "Stop one replica", "Rollback": "Start it again"}))
-
-    assert [line for line in slides if line.startswith("##")] == ["## Slide 1: Rollout", "## Slide 2: Rollback"]
-    assert "Start it again" in slides
-
-
-def test_bullets_below_bullets_are_indented() -> None:
-    data = with_bullets(pptx({"": "x"}), (0, "one"), (1, "two"), (2, "three"), (0, "four"))
-
-    assert lines("a.pptx", data)[1:5] == ["- one", "  - two", "    - three", "- four"]
 
 
 LONG = " ".join(f"word{number}" for number in range(60))

@@ -42,27 +42,28 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     return embedder
 
 
-def test_vectors_have_the_stated_dimension_and_length_one(embedder: Embedder) -> None:
+def test_vectors_have_the_stated_dimension_and_length_one_and_are_closer_for_texts_with_similar_meaning(
+    embedder: Embedder,
+) -> None:
     found = embedder.embed(TEXTS)
-
     assert found.shape == (len(TEXTS), embedder.dimension)
     assert embedder.embed([]).shape == (0, embedder.dimension)
     assert found.dtype == np.float32
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-4)
     assert np.linalg.norm(embedder.embed_query(TEXTS[0])) == pytest.approx(1, abs=1e-4)
 
+    question, near, far = embedder.embed(["how to stop a worker", "stop a worker like this", "ferry at dawn"])
+    assert question @ near > question @ far
 
-def test_the_same_text_always_gives_the_same_vector(embedder: Embedder) -> None:
-    assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
 
-
-def test_a_text_gets_the_same_vector_alone_and_in_a_batch(embedder: Embedder) -> None:
+def test_a_text_always_gets_the_same_vector_alone_and_in_a_batch(embedder: Embedder) -> None:
     many = [f"{text} {n}" for n in range(5) for text in TEXTS]
 
     together = embedder.embed(many)
 
     alone = np.concatenate([embedder.embed([text]) for text in many])
     assert np.abs(together - alone).max() < 1e-5
+    assert np.array_equal(together, embedder.embed(many))
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text)[:12])
@@ -96,12 +97,6 @@ def test_sixteen_concurrent_threads_get_the_same_vectors(embedder: Embedder) -> 
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(work, range(16)))
-
-
-def test_texts_with_similar_meaning_are_closer_than_others(embedder: Embedder) -> None:
-    question, near, far = embedder.embed(["how to stop a worker", "stop a worker like this", "ferry at dawn"])
-
-    assert question @ near > question @ far
 
 
 def test_the_token_counter_agrees_with_the_model(embedder: Embedder) -> None:

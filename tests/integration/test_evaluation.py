@@ -69,11 +69,10 @@ def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
 # --- a set with its own documents --------------------------------------------------------------------------------
 
 
-def test_every_ranking_has_every_measure_of_every_question_and_a_second_evaluation_embeds_nothing(
+def test_every_ranking_has_every_measure_and_finds_words_of_one_document_and_a_second_evaluation_embeds_nothing(
     folder: Path, model: HashModel
 ) -> None:
     found = evaluated(folder, folder, model)
-
     assert (found.name, found.questions, tuple(found.values)) == ("harbour", 5, RANKINGS)
     for values in found.values.values():
         assert values.keys() == MEASURES.keys()
@@ -82,12 +81,7 @@ def test_every_ranking_has_every_measure_of_every_question_and_a_second_evaluati
     assert evaluated(folder, folder, model) == found
     assert len(model.embedder.embedded) == len(SUBJECTS)
 
-
-def test_words_found_only_in_the_answer_rank_it_first_in_both_legs_and_the_hybrid(
-    folder: Path, model: HashModel
-) -> None:
     means = evaluated(folder, folder, model, ["hybrid", "vectors", "keywords"]).summary()
-
     assert list(means) == ["hybrid", "vectors", "keywords"]
     for ranking in means:
         assert {name: means[ranking][name] for name in MEASURES} == dict.fromkeys(MEASURES, 1.0)
@@ -139,22 +133,18 @@ def test_configured_weights_apply_only_to_the_configured_ranking(model: HashMode
         assert bench.weights("hybrid") == HYBRID
 
 
-def test_a_question_that_cannot_be_embedded_is_an_error(folder: Path, model: HashModel) -> None:
+def test_a_question_that_cannot_be_embedded_and_a_cache_folder_that_cannot_be_created_are_errors(
+    folder: Path, model: HashModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model.embedder.refuses.append("harbour master?")
     with open(folder / "queries.jsonl", "a", encoding="utf-8") as file:
         file.write(jsonl([{"_id": "odd", "text": "who is the harbour master?"}]))
     with open(folder / "qrels.tsv", "a", encoding="utf-8") as file:
         file.write("odd\ttide\t1\n")
-
     with pytest.raises(ProviderError, match="Question `odd`"):
         evaluated(folder, folder, model)
 
-
-def test_a_cache_folder_that_cannot_be_created_is_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, model: HashModel
-) -> None:
     monkeypatch.setenv("LORE_CACHE", str(folder / "queries.jsonl"))
-
     with pytest.raises(StorageError):
         evaluated(folder, folder, model)
 
@@ -162,27 +152,25 @@ def test_a_cache_folder_that_cannot_be_created_is_an_error(
 # --- a set for the project's own index ---------------------------------------------------------------------------
 
 
-def test_without_a_corpus_the_projects_own_files_are_searched(tmp_path: Path, model: HashModel) -> None:
+def test_without_a_corpus_the_projects_own_files_are_searched_and_a_document_missing_from_the_index_is_a_miss(
+    tmp_path: Path, model: HashModel
+) -> None:
     root = write_project(
         tmp_path / "project", {f"docs/{subject}.md": f"# {subject}\n\n{text}\n" for subject, text in SUBJECTS.items()}
     )
     questions = [{"_id": question, "text": text} for question, text in QUESTIONS.items()]
-    folder = write_set(tmp_path / "own", None, questions, [(subject, f"docs/{subject}.md", 1) for subject in SUBJECTS])
+    relevant = [(subject, f"docs/{subject}.md", 1) for subject in SUBJECTS]
+    own = write_set(tmp_path / "own", None, questions, relevant)
+    more = write_set(
+        tmp_path / "more", None, questions, [*relevant, *((subject, "gone.md", 1) for subject in SUBJECTS)]
+    )
 
     with pytest.raises(IndexMissing):
-        evaluated(folder, root, model)
+        evaluated(own, root, model)
     sync_once(root, model=model)
 
-    assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 1.0
-
-
-def test_a_relevant_document_missing_from_the_index_is_a_miss(tmp_path: Path, model: HashModel) -> None:
-    root = write_project(tmp_path / "project", {"docs/tide.md": f"# Tide\n\n{SUBJECTS['tide']}\n"})
-    sync_once(root, model=model)
-    questions = [{"_id": "q", "text": QUESTIONS["tide"]}]
-    folder = write_set(tmp_path / "own", None, questions, [("q", "docs/tide.md", 1), ("q", "gone.md", 1)])
-
-    assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 0.5
+    for folder, recall in ((own, 1.0), (more, 0.5)):
+        assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == recall
 
 
 # --- a set from the project's history ----------------------------------------------------------------------------
@@ -203,17 +191,14 @@ def project(tmp_path: Path, model: HashModel) -> Path:
     return root
 
 
-def test_a_ticket_question_expects_the_files_changed_by_its_commits_and_no_tickets(
+def test_a_ticket_question_expects_the_files_changed_by_its_commits_and_no_tickets_and_there_are_no_splits(
     project: Path, model: HashModel
 ) -> None:
     found = evaluated(None, project, model)
-
     assert (found.name, found.questions) == ("history", 2)
     assert found.values["keywords"]["mrr@10"] == {"issues/issue-1.md": 1.0, "issues/issue-2.md": 1.0}
     assert found.values["hybrid"]["mrr@10"] == {"issues/issue-1.md": 1.0, "issues/issue-2.md": 1.0}
 
-
-def test_a_history_has_no_splits(project: Path, model: HashModel) -> None:
     with pytest.raises(InvalidArgument, match="no splits"):
         evaluated(None, project, model, split="dev")
 
@@ -245,9 +230,10 @@ def excerpts(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_excerpt_set_measures_the_coverage_of_the_best_five_passages(excerpts: Path, model: HashModel) -> None:
+def test_an_excerpt_set_measures_the_coverage_of_the_best_five_passages_which_the_classic_ranking_does_not_have(
+    excerpts: Path, model: HashModel
+) -> None:
     found = evaluated(excerpts, excerpts, model)
-
     wanted, given = 7, len(SUBJECTS["ferry"]) + len(SUBJECTS["tide"])
     assert set(found.values) == {"hybrid", "vectors", "keywords"}
     assert found.values["vectors"] == {
@@ -256,8 +242,6 @@ def test_an_excerpt_set_measures_the_coverage_of_the_best_five_passages(excerpts
         "iou@5": {"q": pytest.approx(wanted / given)},
     }
 
-
-def test_the_classic_ranking_has_no_passages_to_judge(excerpts: Path, model: HashModel) -> None:
     with pytest.raises(InvalidArgument, match="passages"):
         evaluated(excerpts, excerpts, model, ["classic"])
 
