@@ -36,6 +36,12 @@ def note(call: Call, filename: str, text: str, **more: Any) -> JSON:
     return call("create_knowledge_file", filename=filename, title=filename, chapters=chapters, **more)
 
 
+def write(app: App, call: Call, filename: str, text: str, **more: Any) -> None:
+    """Write a document, and wait until it is indexed."""
+    note(call, filename, text, **more)
+    indexed(app, call)
+
+
 def sources(call: Call, query: str, **more: Any) -> list[str]:
     return [result["source"] for result in call("query_documents", query=query, **more)["results"]]
 
@@ -43,10 +49,9 @@ def sources(call: Call, query: str, **more: Any) -> list[str]:
 # --- immediate indexing ----------------------------------------------------------------------------------------------
 
 
-def test_a_written_document_is_found_by_a_search_and_an_answer(app: App, call: Call) -> None:
+def test_a_document_is_searched_and_cited_as_soon_as_it_is_written_changed_or_deleted(app: App, call: Call) -> None:
     sync(call)
-    note(call, "lanterns", "Lanterns burn whale oil on this ship.")
-    indexed(app, call)
+    write(app, call, "lanterns", "Lanterns burn whale oil on this ship.")
 
     found = call("query_documents", query="lanterns whale oil")["results"][0]
     answer = call("ask_knowledge_base", query="What do the lanterns burn?")
@@ -56,14 +61,9 @@ def test_a_written_document_is_found_by_a_search_and_an_answer(app: App, call: C
     assert sources(call, "lanterns", type="knowledge") == ["@lore/knowledge/lanterns.md"]
     assert call("query_documents", query="lanterns")["freshness"]["state"] == "fresh"
 
-
-def test_changes_of_chapters_and_the_main_document_and_deletions_are_indexed(app: App, call: Call) -> None:
-    sync(call)
-    note(call, "lanterns", "Lanterns burn whale oil.")
     call("update_chapter", filename="lanterns", chapter_title="Notes", new_content="Lanterns burn paraffin.")
     call("update_project_main", content="# Ship\n\nEverybody wears a lifebelt.\n")
     indexed(app, call)
-
     assert "paraffin" in call("query_documents", query="lanterns burn")["results"][0]["excerpt"]
     assert sources(call, "lifebelt")[0] == "@lore/main.md"
     assert call("get_source", path="@lore/main.md")["type"] == "knowledge"
@@ -77,8 +77,7 @@ def test_only_written_documents_are_read(app: App, call: Call, root: Path) -> No
     sync(call)
     commit = app.index.catalogue.meta("synced_at")
     write_project(root, {"docs/retries.md": "# Retries\n\nNow about lighthouses.\n", "docs/new.md": "# New\n"})
-    note(call, "lanterns", "Lanterns burn whale oil.")
-    indexed(app, call)
+    write(app, call, "lanterns", "Lanterns burn whale oil.")
 
     freshness = call("query_documents", query="lanterns")["freshness"]
     assert (freshness["state"], freshness["changed_files"]) == ("stale", 2)
@@ -91,23 +90,17 @@ def test_only_written_documents_are_read(app: App, call: Call, root: Path) -> No
     assert sources(call, "lighthouses")[0] == "docs/retries.md"
 
 
-def test_before_the_first_sync_nothing_is_indexed_and_then_everything(app: App, call: Call) -> None:
+def test_only_documents_of_this_project_are_indexed_and_only_if_there_is_an_index(app: App, call: Call) -> None:
     note(call, "lanterns", "Lanterns burn whale oil.")
     assert not app.index.exists()
 
     sync(call)
+    write(app, call, "ropes", "Ropes are tarred.", project_id="another ship")
     assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
-
-
-def test_only_documents_of_this_project_are_indexed_and_only_if_there_is_an_index(app: App, call: Call) -> None:
-    sync(call)
-    note(call, "lanterns", "Lanterns burn whale oil.", project_id="another ship")
-    indexed(app, call)
-    assert call("list_sources")["total"] == len(PAGES)
+    assert call("list_sources")["total"] == len(PAGES) + 1
 
     call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=600)
-    note(call, "lanterns", "Lanterns burn whale oil.")
-    indexed(app, call)
+    write(app, call, "oil", "Lanterns burn whale oil.")
     with pytest.raises(IndexMissing, match="The index is empty"):
         call("list_sources")
 
@@ -116,8 +109,7 @@ def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: P
     sync(call)
     write_project(root, {f"docs/{n}.md": f"# Page {n}\n\nSubject {n}.\n" for n in range(40)})
     call("manage_knowledge_base", action="sync", wait_seconds=0)
-    note(call, "lanterns", "Lanterns burn whale oil.")
-    indexed(app, call)
+    write(app, call, "lanterns", "Lanterns burn whale oil.")
 
     assert sources(call, "lanterns whale")[0] == "@lore/knowledge/lanterns.md"
     assert call("list_sources")["total"] == len(PAGES) + 41
@@ -144,25 +136,46 @@ def test_a_written_or_deleted_document_counts_as_changed_until_it_is_indexed(app
 # --- selection of files ----------------------------------------------------------------------------------------------
 
 
-def test_a_document_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_path: Path) -> None:
+def test_a_document_that_was_edited_by_hand_counts_as_changed_and_one_whose_list_is_damaged_stays_indexed(
+    app: App, call: Call, tmp_path: Path
+) -> None:
     note(call, "lanterns", "Lanterns burn whale oil.")
     sync(call)
     file = next((tmp_path / "home" / "projects").rglob("lanterns.md"))
     file.write_text(file.read_text().replace("whale oil", "paraffin"), encoding="utf-8")
     settle(tmp_path / "home")
     app.freshness.notice()
-
     result = call("query_documents", query="lanterns")
     assert result["results"][0]["changed"] is True
     assert result["freshness"]["changed_files"] == 1
 
+    (tmp_path / "home" / "index.json").write_text("{", encoding="utf-8")
+    report = sync(call)
+    assert [failure["source"] for failure in report["failed"]] == ["@lore"]
+    assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
 
-def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, open_app: Opener) -> None:
-    app = open_app(root, home=root / "notes")
-    app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
+
+@pytest.mark.parametrize(
+    ("home", "settings", "listed"),
+    [
+        ("ferry/notes", {}, ["@lore/main.md"]),
+        ("home", {"sources": {"guides": ["**/*.md"]}}, ["@lore/main.md"]),
+        ("home", {"index": {"exclude": ["@lore/"]}}, []),
+    ],
+    ids=["a folder inside the project", "a pattern of the project for guides", "excluded files"],
+)
+def test_the_main_document_is_indexed_once_as_knowledge_and_without_secrets_unless_it_is_excluded(
+    root: Path, open_app: Opener, home: str, settings: JSON, listed: list[str]
+) -> None:
+    app = open_app(root, settings=Settings.model_validate(settings), home=root.parent / home)
+    app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
     sync_job(app)
 
-    assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
+    found = [source["source"] for source in app.call("list_sources", {})["sources"]]
+    assert sorted(found) == sorted([*PAGES, *listed])
+    for source in listed:
+        document = app.call("get_source", {"path": source})
+        assert (document["type"], "AKIA" in document["text"]) == ("knowledge", False)
 
 
 def test_a_folder_with_the_same_name_is_skipped_and_reported(call: Call, root: Path) -> None:
@@ -173,37 +186,6 @@ def test_a_folder_with_the_same_name_is_skipped_and_reported(call: Call, root: P
     assert report["files"] == len(PAGES)
 
 
-def test_a_damaged_list_of_projects_keeps_the_indexed_documents_and_is_reported(call: Call, tmp_path: Path) -> None:
-    note(call, "lanterns", "Lanterns burn whale oil.")
-    sync(call)
-    (tmp_path / "home" / "index.json").write_text("{", encoding="utf-8")
-
-    report = sync(call)
-    assert [failure["source"] for failure in report["failed"]] == ["@lore"]
-    assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
-
-
-def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_type(
-    root: Path, tmp_path: Path, open_app: Opener
-) -> None:
-    settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
-    app = open_app(root, settings=settings, home=tmp_path / "home")
-    app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
-    sync_job(app)
-
-    source = app.call("get_source", {"path": "@lore/main.md"})
-    assert source["type"] == "knowledge"
-    assert "AKIA" not in source["text"]
-
-
-def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, open_app: Opener) -> None:
-    app = open_app(root, settings=Settings.model_validate({"index": {"exclude": ["@lore/"]}}), home=tmp_path / "home")
-    app.call("update_project_main", {"content": "# Ship\n"})
-    sync_job(app)
-
-    assert app.call("list_sources", {})["total"] == len(PAGES)
-
-
 # --- outdated documents ----------------------------------------------------------------------------------------------
 
 
@@ -212,8 +194,7 @@ def test_a_superseded_document_ranks_below_its_successor_and_is_marked_until_tha
 ) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil. Lanterns burn whale oil at night.")
-    note(call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
-    indexed(app, call)
+    write(app, call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
 
     result = call("query_documents", query="lanterns burn whale oil", explain=True)
     first, second = result["results"][:2]
@@ -232,21 +213,16 @@ def test_a_superseded_document_ranks_below_its_successor_and_is_marked_until_tha
     assert (found["source"], found.get("outdated")) == ("@lore/knowledge/lanterns.md", None)
 
 
-def test_a_successor_without_any_query_word_is_also_returned(app: App, call: Call) -> None:
+def test_a_successor_without_any_query_word_is_also_returned_and_an_expired_document_loses_score(
+    app: App, call: Call
+) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.")
-    note(call, "electricity", "Bulbs.", supersedes=["lanterns.md"])
-    indexed(app, call)
-
+    write(app, call, "electricity", "Bulbs.", supersedes=["lanterns.md"])
     assert sources(call, "whale oil lanterns")[:2] == ["@lore/knowledge/electricity.md", "@lore/knowledge/lanterns.md"]
 
-
-def test_an_expired_document_loses_score_and_shows_its_last_day(app: App, call: Call) -> None:
-    sync(call)
     note(call, "offer", "Berths cost ten crowns.", valid_until="2020-12-31")
-    note(call, "prices", "Berths cost twelve crowns.", valid_until="2999-12-31")
-    indexed(app, call)
-
+    write(app, call, "prices", "Berths cost twelve crowns.", valid_until="2999-12-31")
     found = {result["source"]: result for result in call("query_documents", query="berths cost crowns")["results"]}
     assert found["@lore/knowledge/offer.md"]["outdated"] == {"valid_until": "2020-12-31"}
     assert "outdated" not in found["@lore/knowledge/prices.md"]
@@ -274,24 +250,16 @@ def test_a_last_day_that_is_not_a_date_is_rejected_or_reported(call: Call, root:
     assert not any("outdated" in result for result in found)
 
 
-def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Path) -> None:
+def test_files_of_the_project_supersede_others_and_a_circle_of_them_causes_a_warning(call: Call, root: Path) -> None:
     more = {"docs/adr/0001.md": "# Use files\n\nWe store jobs in files.\n"}
     more["docs/adr/0002.md"] = "---\nsupersedes: 0001.md\n---\n\n# Use SQLite\n\nWe store jobs in SQLite.\n"
+    for name, other in (("a.md", "b.md"), ("b.md", "a.md")):
+        more[name] = f"---\nsupersedes: {other}\n---\n\n# {name}\n"
     write_project(root, more)
-    sync(call)
 
+    for warnings in (sync(call)["warnings"], call("healthcheck")["problems"]["warnings"]):
+        assert any("a.md, b.md" in warning for warning in warnings)
     found = call("query_documents", query="store jobs in files")["results"]
     assert [result["source"] for result in found[:2]] == ["docs/adr/0002.md", "docs/adr/0001.md"]
     assert found[1]["outdated"] == {"superseded_by": "docs/adr/0002.md"}
     assert call("get_document_by_id", id=found[1]["id"])["superseded_by"] == "docs/adr/0002.md"
-
-
-def test_documents_that_supersede_each_other_cause_a_warning(call: Call, root: Path) -> None:
-    write_project(
-        root,
-        {name: f"---\nsupersedes: {other}\n---\n\n# {name}\n" for name, other in (("a.md", "b.md"), ("b.md", "a.md"))},
-    )
-    settle(root)
-
-    for warnings in (sync(call)["warnings"], call("healthcheck")["problems"]["warnings"]):
-        assert any("a.md, b.md" in warning for warning in warnings)

@@ -77,32 +77,48 @@ def test_all_passages_that_pass_the_filters_are_found_and_no_others(
     assert found(search(filters_app, query, **arguments)) == sources
 
 
-@pytest.mark.parametrize("source", ["docs/noise/page007.md", "docs/noise/page149.md", "README.md"])
-def test_a_filter_that_leaves_one_file_finds_it_however_deep_it_ranks(filters_app: App, source: str) -> None:
-    assert found(search(filters_app, "worker retry of interest", path=source)) == {source}
+@pytest.mark.parametrize(
+    ("query", "path", "sources"),
+    [
+        *(
+            ("worker retry of interest", path, {path})
+            for path in ("docs/noise/page007.md", "docs/noise/page149.md", "README.md")
+        ),
+        (
+            f"retry of the worker, number {QUIET}",
+            "**",
+            FILES.keys() - NOISE.keys(),
+        ),  # of both legs, it removes the best
+        ('retry of the worker "in a folder"', "**", {"my docs/retry.md"}),
+    ],
+    ids=["a page", "another page", "a file with other words", "what a large filter leaves", "an unusual phrase"],
+)
+def test_what_passes_a_filter_or_has_a_phrase_is_found_however_deep_it_ranks(
+    filters_app: App, query: str, path: str, sources: set[str]
+) -> None:
+    reply = search(filters_app, query, path=path)
+
+    assert found(reply) == sources
+    assert reply["total"] == len(sources)
 
 
-def test_a_large_filter_does_not_displace_the_results_that_pass_it(filters_app: App) -> None:
-    """The candidates of both legs are of pages that the filter removes."""
-    reply = search(filters_app, f"retry of the worker, number {QUIET}")
-
-    assert found(reply) == FILES.keys() - NOISE.keys()
-
-
-def test_an_unusual_phrase_is_found_below_hundreds_of_better_matches(filters_app: App) -> None:
-    reply = search(filters_app, 'retry of the worker "in a folder"')
-
-    assert found(reply) == {"my docs/retry.md"}
-    assert reply["total"] == 1
-
-
-def test_an_excluded_word_leaves_out_passages_but_not_their_file(filters_app: App) -> None:
+def test_an_excluded_word_leaves_out_passages_but_not_their_file_whose_further_passages_have_their_lines(
+    filters_app: App,
+) -> None:
     reply = search(filters_app, "retry -jitter path:docs/retries.md", passages=5)
-
     (result,) = reply["results"]
     excerpts = [result["excerpt"], *(one["excerpt"] for one in result["passages"])]
     assert len(excerpts) == 2
     assert not any("jitter" in one for one in excerpts)
+
+    reply = search(filters_app, "retry limit", path="docs/retries.md", passages=2)
+    (result,) = reply["results"]
+    text = FILES["docs/retries.md"].split("\n")
+    assert len(result["passages"]) == 2
+    assert len({result["id"], *(one["id"] for one in result["passages"])}) == 3
+    for one in result["passages"]:
+        first, last = one["lines"]
+        assert set(one["excerpt"].split("\n")) - {"…"} <= set(text[first - 1 : last])
 
 
 @pytest.mark.parametrize(
@@ -132,23 +148,19 @@ def test_all_hits_are_read_if_too_few_of_the_best_ones_pass_a_filter(tmp_path: P
     assert {id_ for id_, _ in found} == some
 
 
-def test_facets_count_the_files_by_type_and_by_folder_below_the_one_that_has_all(filters_app: App) -> None:
-    reply = search(filters_app, "retry type:ticket,adr", facets=True)
+def test_facets_count_the_files_by_type_folder_language_and_age_as_their_filters_select_them(filters_app: App) -> None:
+    folders = search(filters_app, "retry type:ticket,adr", facets=True)
     below = search(filters_app, "retry path:docs -path:docs/noise", facets=True)["facets"]["folders"]
-
-    assert reply["total"] == 3
-    counts = {one["type"]: one["files"] for one in reply["facets"]["types"]}
+    assert folders["total"] == 3
+    counts = {one["type"]: one["files"] for one in folders["facets"]["types"]}
     assert counts.keys() == {"guide", "ticket", "src", "adr"}
     assert (counts["ticket"], counts["src"], counts["adr"]) == (2, 2, 1)
-    assert reply["facets"]["folders"] == [{"path": "issues/**", "files": 2}, {"path": "docs/**", "files": 1}]
+    assert folders["facets"]["folders"] == [{"path": "issues/**", "files": 2}, {"path": "docs/**", "files": 1}]
     assert below == [{"path": "docs/adr/**", "files": 1}, {"path": "docs/retries.md", "files": 1}]
 
-
-def test_languages_and_ages_are_counted_as_their_filters_select_them(filters_app: App) -> None:
     today = datetime.date.today()
     reply = search(filters_app, "retry", facets=True)
     langs, ages = reply["facets"]["langs"], reply["facets"]["ages"]
-
     assert {one["lang"] for one in langs} >= {"md", "py"}
     assert sum(one["files"] for one in langs) == reply["total"]
     for one in langs:
@@ -156,26 +168,10 @@ def test_languages_and_ages_are_counted_as_their_filters_select_them(filters_app
     assert [one["after"] for one in ages] == [str(today - datetime.timedelta(days=age)) for age in (0, 6, 30, 365)]
     for one in ages:
         assert search(filters_app, f"retry after:{one['after']}")["total"] >= one["files"]
-
-
-def test_the_numbers_of_the_folders_add_up_to_the_total_and_are_shown_on_request(filters_app: App) -> None:
-    reply, plain = (search(filters_app, "retry of interest", facets=facets) for facets in (True, False))
-
-    assert sum(one["files"] for one in reply["facets"]["folders"]) == reply["total"]
+    shown, plain = (search(filters_app, "retry of interest", facets=facets) for facets in (True, False))
+    assert sum(one["files"] for one in shown["facets"]["folders"]) == shown["total"]
     assert "facets" not in plain
     assert not any("passages" in one for one in plain["results"])
-
-
-def test_further_passages_are_others_of_the_same_file_with_their_lines(filters_app: App) -> None:
-    reply = search(filters_app, "retry limit", path="docs/retries.md", passages=2)
-
-    (result,) = reply["results"]
-    text = FILES["docs/retries.md"].split("\n")
-    assert len(result["passages"]) == 2
-    assert len({result["id"], *(one["id"] for one in result["passages"])}) == 3
-    for one in result["passages"]:
-        first, last = one["lines"]
-        assert set(one["excerpt"].split("\n")) - {"…"} <= set(text[first - 1 : last])
 
 
 @pytest.mark.parametrize(
@@ -196,15 +192,6 @@ def test_a_wrong_filter_is_an_error_that_names_it(
         search(filters_app, query, **arguments)
 
     assert caught.value.message == message
-
-
-@pytest.mark.parametrize(
-    "query", ["std::jitter", "a -> retry", "note: retry", r"C:\retry\file", "--retry", "type: retry"]
-)
-def test_text_that_only_looks_like_syntax_is_searched_as_text(filters_app: App, query: str) -> None:
-    reply = search(filters_app, query)
-
-    assert len(reply["results"]) > 10
 
 
 def test_an_answer_uses_only_passages_that_pass_the_filters(filters_app: App) -> None:

@@ -44,14 +44,24 @@ def app(project: Path, open_app: Opener, model: HashModel) -> App:
     return app
 
 
-@pytest.mark.requirement("NEO-001")
-def test_a_synced_index_is_healthy_with_its_counts(app: App) -> None:
+@pytest.mark.requirement("NEO-001", "NEO-002")
+def test_a_synced_index_is_healthy_with_its_counts_until_a_file_changes_or_a_store_is_lost(app: App) -> None:
     record = health(app)
-
     assert record["status"] == "healthy"
     assert set(parts(record).values()) == {"ok"}
     assert record["counts"] == {"guide": 1, "src": 1}
     assert 0 <= record["index_age_seconds"] < 3600
+    assert render("healthcheck", record).notes == (f"fresh, synced {record['freshness']['synced_at']}",)
+
+    (app.index.root / "a.md").unlink()
+    settle(app.index.root)
+    app.freshness.notice()
+    notes = render("healthcheck", health(app)).notes
+    assert [note.partition(" (")[0] for note in notes] == ["stale: 1 file changed since the last sync"]
+
+    shutil.rmtree(app.index.folder / "keywords")
+    lost = health(app)
+    assert (lost["status"], parts(lost)["keywords"]) == ("unhealthy", "failed")
 
 
 def test_a_model_whose_queries_are_remembered_is_probed_again(
@@ -70,19 +80,26 @@ def test_a_model_whose_queries_are_remembered_is_probed_again(
 
 
 @pytest.mark.requirement("NEO-004")
-def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(tmp_path: Path, hash_app: App) -> None:
+def test_without_an_index_or_files_in_it_the_status_is_degraded_and_lists_say_why_they_are_empty(
+    tmp_path: Path, hash_app: App
+) -> None:
     record = health(hash_app)
-
     assert record["status"] == "degraded"
     assert (parts(record)["database"], parts(record)["contract"]) == ("degraded", "ok")
     assert list(tmp_path.iterdir()) == []
 
-
-def test_an_empty_index_is_degraded(hash_app: App) -> None:
     sync_job(hash_app)
     record = health(hash_app)
-
     assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
+    for operation in ("list_sources", "list_documents", "get_class_hierarchy", "get_source"):
+        arguments = {"path": "README.md"} if operation == "get_source" else {}
+        with pytest.raises(IndexMissing, match="A sync found no files to index"):
+            hash_app.call(operation, arguments)
+
+    edit(hash_app, {"a.png": b"\x89PNG"})
+    with refused(IndexMissing, hint="`lore status` counts"):
+        hash_app.call("query_documents", {"query": "alpha"})
+    assert "left out: 1 .png (binary)" in render("healthcheck", health(hash_app)).body
 
 
 def test_a_refused_sync_is_visible_until_its_reason_is_gone(project: Path, open_app: Opener) -> None:
@@ -101,15 +118,6 @@ def test_a_refused_sync_is_visible_until_its_reason_is_gone(project: Path, open_
     assert (refused["status"], parts(refused)["collection"]) == ("degraded", "degraded")
     assert "The last sync failed: This sync would delete 9 of 11 chunks" in render("healthcheck", refused).body
     assert health(app)["status"] == "healthy"
-
-
-@pytest.mark.parametrize("operation", ["list_sources", "list_documents", "get_class_hierarchy", "get_source"])
-def test_a_list_of_an_empty_index_says_why_it_is_empty(hash_app: App, operation: str) -> None:
-    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    arguments = {"path": "README.md"} if operation == "get_source" else {}
-
-    with pytest.raises(IndexMissing, match="A sync found no files to index"):
-        hash_app.call(operation, arguments)
 
 
 @pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
@@ -133,14 +141,6 @@ def test_listing_works_while_the_model_is_unavailable(project: Path, open_app: O
     assert app.call("manage_database", {"action": "start"})["status"] == "started"
 
 
-@pytest.mark.requirement("NEO-002")
-def test_a_failed_check_is_repeated_each_time(project: Path, open_app: Opener) -> None:
-    app = open_app(project)
-    assert health(app)["status"] == "degraded"
-    sync_job(app)
-    assert health(app)["status"] == "healthy"
-
-
 def test_the_database_can_be_stopped_and_started(app: App) -> None:
     states = [
         app.call("manage_database", {"action": action})["status"] for action in ("stop", "stop", "start", "start")
@@ -150,83 +150,33 @@ def test_the_database_can_be_stopped_and_started(app: App) -> None:
     assert app.call("query_documents", {"query": "alpha"})["results"]
 
 
-def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(app: App, model: HashModel) -> None:
+def test_only_a_successful_model_probe_is_cached_until_a_refresh_or_a_build(app: App, model: HashModel) -> None:
     first = health(app)
     model.embedder.refuses.append("embedding model work")
     app.index.catalogue.set_meta(synced_at="2020-01-01T00:00:00Z")
     second = health(app)
     third = app.call("healthcheck", {"refresh": True})
-
     assert [check["status"] for check in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
+    assert sum(first["counts"].values()) == 2
     assert parts(third)["embedding"] == "failed"
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
 
-
-def test_all_checks_are_repeated_after_a_build(app: App, model: HashModel) -> None:
-    before = health(app)
+    model.embedder.refuses.clear()
+    assert parts(health(app))["embedding"] == "ok"
     app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 600})
     deleted = health(app)
     model.embedder.refuses.append("embedding model work")
     app.call("manage_knowledge_base", {"action": "create", "wait_seconds": 600})
-    after = health(app)
-
-    assert (before["status"], sum(before["counts"].values())) == ("healthy", 2)
     assert deleted["status"] != "healthy"
     assert (deleted["counts"], deleted["files"]) == ({}, 0)
-    assert parts(after)["embedding"] == "failed"
+    assert parts(health(app))["embedding"] == "failed"
 
 
-@pytest.mark.requirement("NEO-002")
-def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(app: App) -> None:
-    before = health(app)["status"]
-    shutil.rmtree(app.index.folder / "keywords")
-    after = health(app)
-
-    assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
-
-
-def test_the_text_of_the_status_says_when_the_index_is_out_of_date(app: App) -> None:
-    synced_at = health(app)["freshness"]["synced_at"]
-    before = render("healthcheck", health(app)).notes
-    (app.index.root / "a.md").unlink()
-    settle(app.index.root)
-    app.freshness.notice()
-    after = render("healthcheck", health(app)).notes
-
-    assert before == (f"fresh, synced {synced_at}",)
-    assert [note.partition(" (")[0] for note in after] == ["stale: 1 file changed since the last sync"]
-
-
-def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(hash_app: App) -> None:
-    edit(hash_app, {"a.png": b"\x89PNG"})
-
-    with refused(IndexMissing, hint="`lore status` counts"):
-        hash_app.call("query_documents", {"query": "alpha"})
-
-    assert "left out: 1 .png (binary)" in render("healthcheck", health(hash_app)).body
-
-
-def test_the_text_of_the_status_counts_each_file_that_is_left_out(hash_app: App) -> None:
-    left_out = {f"{copy}.x{number}": "" for number in range(30) for copy in range(1 + number % 2)}
-    edit(hash_app, {"a.md": "# Alpha\n", **left_out})
-
-    line = render("healthcheck", health(hash_app)).body.splitlines()[-1]
-
-    assert "found: 1 Markdown" not in line
-    assert sum(map(int, re.findall(r"(?:: |, |and )(\d+) ", line))) == len(left_out)
-
-
-def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path, hash_app: App) -> None:
-    files: dict[str, str | bytes] = {
-        "main.go": "package main\n\nfunc run() {}\n",
-        "app.yaml": "port: 80\n",
-        "yarn.lock": "a\n",
-        "logo.png": b"\x89\0",
-    }
-    write_project(tmp_path, files)
+def test_the_status_names_the_files_found_and_counts_each_file_that_is_left_out(hash_app: App) -> None:
+    files = {"main.go": "package main\n\nfunc run() {}\n", "app.yaml": "port: 80\n", "yarn.lock": "a\n"}
+    write_project(hash_app.index.root, {**files, "logo.png": b"\x89\0"})
     job = sync_job(hash_app)
     status = health(hash_app)
-
     assert status["inventory"] == job["report"]["inventory"]
     assert status["inventory"] == {
         "found": [
@@ -238,6 +188,12 @@ def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path,
             {"extension": ".png", "reason": "binary", "files": 1, "example": "logo.png"},
         ],
     }
+
+    left_out = {f"{copy}.x{number}": "" for number in range(30) for copy in range(1 + number % 2)}
+    edit(hash_app, {"a.md": "# Alpha\n", **left_out})
+    line = render("healthcheck", health(hash_app)).body.splitlines()[-1]
+    assert "found: 1 Markdown" not in line
+    assert sum(map(int, re.findall(r"(?:: |, |and )(\d+) ", line))) == len(left_out) + 2
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,31 @@ def written(app: App) -> JSON:
     return value
 
 
+def test_the_written_configuration_names_every_key_with_its_default(taken: tuple[App, JSON]) -> None:
+    text = (taken[0].index.root / "lore.toml").read_text(encoding="utf-8")
+    given = tomllib.loads(re.sub("^# (?=[a-z])", "", text, flags=re.MULTILINE))
+    defaults = Settings().model_dump(exclude={"sources"})
+
+    assert not any(tomllib.loads(text).values())
+    assert {section: given[section] for section in defaults} == {
+        section: {name: "" if value is None else value for name, value in table.items()}
+        for section, table in defaults.items()
+    }
+
+
+@pytest.mark.requirement("KM-004", "KM-005")
 @pytest.mark.requirement("KM-001", "KM-003")
-def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_files(taken: tuple[App, JSON]) -> None:
-    _, reply = taken
+def test_29_3_init_reports_found_written_and_missing_files_and_implements_the_index_schema(
+    taken: tuple[App, JSON],
+) -> None:
+    app, reply = taken
+    value = written(app)
+    assert value["project_root"] == str(app.index.root)
+    assert value["synced_at"] == app.index.catalogue.meta("synced_at")
+    assert value["paths"]["user_prps"] == "PRPs"
+    assert {name: len(entries) for name, entries in value["knowledge"].items()} == reply["groups"]
+    assert value["knowledge"]["system_prps"]["PRP-1"]["implementations"] == ["ce/validate.py"]
+    assert value["knowledge"]["system_rules"]["fast-failure-let-exceptions-bubble-up"]["line"] == 3
 
     assert {result["role"]: result["path"] for result in reply["found"]} == {
         "framework": ".ce", "system_prps": ".ce/PRPs/system", "system_examples": ".ce/examples/system",
@@ -83,32 +105,6 @@ def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_fil
     }  # fmt: skip
     assert reply["drift"] == {"score": 0.0, "total": 0, "violations": []}
     assert reply["job"]["state"] == "done"
-
-
-def test_the_written_configuration_names_every_key_with_its_default(taken: tuple[App, JSON]) -> None:
-    text = (taken[0].index.root / "lore.toml").read_text(encoding="utf-8")
-    given = tomllib.loads(re.sub("^# (?=[a-z])", "", text, flags=re.MULTILINE))
-    defaults = Settings().model_dump(exclude={"sources"})
-
-    assert not any(tomllib.loads(text).values())
-    assert {section: given[section] for section in defaults} == {
-        section: {name: "" if value is None else value for name, value in table.items()}
-        for section, table in defaults.items()
-    }
-
-
-@pytest.mark.requirement("KM-004", "KM-005")
-def test_29_3_the_index_schema_is_implemented(taken: tuple[App, JSON]) -> None:
-    app, reply = taken
-
-    value = written(app)
-
-    assert value["project_root"] == str(app.index.root)
-    assert value["synced_at"] == app.index.catalogue.meta("synced_at")
-    assert value["paths"]["user_prps"] == "PRPs"
-    assert {name: len(entries) for name, entries in value["knowledge"].items()} == reply["groups"]
-    assert value["knowledge"]["system_prps"]["PRP-1"]["implementations"] == ["ce/validate.py"]
-    assert value["knowledge"]["system_rules"]["fast-failure-let-exceptions-bubble-up"]["line"] == 3
 
 
 def test_a_second_run_changes_nothing(taken: tuple[App, JSON]) -> None:
@@ -333,25 +329,20 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(opened: Opener)
     assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
 
 
-def test_a_rules_file_without_a_marked_rule_is_reported_as_such(app: App) -> None:
+def test_an_unreadable_folder_and_a_rules_file_without_a_marked_rule_are_reported_and_have_no_entries(app: App) -> None:
+    with without_permission(app.index.root / ".serena/memories", app.index.root):
+        reply = init(app)
+    assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
+    assert reply["groups"]["memories"] == 0
+    assert [warning.partition(":")[0] for warning in reply["warnings"]] == [".serena/memories has no entries"]
+
     (app.index.root / ".ce/RULES.md").write_text("# Rules\n\nBe kind to each other.\n", encoding="utf-8")
-
     reply = init(app)
-
     assert reply["groups"]["system_rules"] == 0
     assert reply["warnings"] == [
         ".ce/RULES.md has no entries: it has no line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, "
         "or is excluded by .gitignore, [index] or [sources] in lore.toml."
     ]
-
-
-def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> None:
-    with without_permission(app.index.root / ".serena/memories", app.index.root):
-        reply = init(app)
-
-    assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
-    assert reply["groups"]["memories"] == 0
-    assert [warning.partition(":")[0] for warning in reply["warnings"]] == [".serena/memories has no entries"]
 
 
 def test_29_3_progress_is_reported_while_the_project_is_indexed(
