@@ -227,23 +227,17 @@ def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
         index.close()
 
 
-def test_a_configured_cross_encoder_reranks_the_best_files_and_explains_it(
+def test_a_configured_cross_encoder_reranks_the_best_files_and_explains_it_and_a_missing_one_fails_every_search(
     model: Path, served: OnnxCrossEncoder, tmp_path: Path
 ) -> None:
     root = write_project(
         tmp_path, {f"docs/{n}.md": f"# Ferry {n}\n\nthe ferry crosses at dawn {n}\n" for n in range(8)}
     )
-
     plain, read = searched(root, ""), searched(root, str(model))
-
     assert {result.source for result in read.ranked} == {result.source for result in plain.ranked}
     assert [result.source for result in read.ranked[5:]] == [result.source for result in plain.ranked[5:]]
     assert all("reranker" in dict(result.why) for result in read.ranked[:5])
     assert not any("reranker" in dict(result.why) for result in (*read.ranked[5:], *plain.ranked))
-
-
-def test_a_missing_reranker_fails_every_search_and_names_the_setting(tmp_path: Path) -> None:
-    root = write_project(tmp_path, {"a.md": "# Ferry\n\nthe ferry\n", "b.md": "# Boat\n\nthe ferry boat\n"})
 
     with pytest.raises(ConfigError, match=r"query\.reranker"):
         searched(root, str(tmp_path / "nowhere"))
@@ -301,13 +295,13 @@ def compiled(embedder_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return embedder_cache
 
 
-def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path, compiled: Path, torch: Torch) -> None:
+def test_a_model_in_a_folder_gives_the_vectors_of_its_original_and_opens_without_the_extra(
+    tiny_model: Path, compiled: Path, torch: Torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
     texts = ["the ferry crosses at dawn", "a", "b . b", "ferrys " * 100]
-
     model.prepare(silent, may_download=False)
     served = model.open()
-
     assert (served.dimension, served.tokens().limit) == (16, 30)
     assert np.abs(served.embed(texts) - torch.run("encode", tiny_model, texts)).max() < torch.tolerance
     asked = torch.run("encode", tiny_model, ["ferry"], "query")[0]
@@ -315,6 +309,9 @@ def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path,
     before = {path: path.stat().st_mtime_ns for path in compiled.rglob("*")}
     assert model.open().fingerprint == served.fingerprint == model.fingerprint
     assert {path: path.stat().st_mtime_ns for path in compiled.rglob("*")} == before
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).open().dimension == 16
 
 
 def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Path, tmp_path: Path) -> None:
@@ -353,14 +350,6 @@ def test_another_model_without_the_extra_names_the_command_that_installs_it(
 
     with refused(PackageMissing, match="needs the extra `models`", hint="[documents,models,eval,openai,team"):
         model.prepare(silent, may_download=False)
-
-
-def test_a_compiled_model_opens_without_the_extra(
-    tiny_model: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-
-    assert ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).open().dimension == 16
 
 
 def test_one_sync_compiles_a_model_that_is_missing_or_was_deleted_because_of_damage(

@@ -115,13 +115,18 @@ def test_splits_of_a_set_share_embeddings_but_sets_with_a_dot_in_their_name_do_n
     assert sorted(kept) == ["harbour", "harbour.2"]
 
 
-def test_the_folder_of_the_set_and_the_project_are_not_modified(folder: Path, tmp_path: Path, model: HashModel) -> None:
-    root = write_project(tmp_path / "project", {"a.md": "# Alpha\n"})
+def test_an_evaluation_modifies_neither_the_set_nor_the_project_and_its_saved_report_is_read_back_unchanged(
+    folder: Path, tmp_path: Path, model: HashModel
+) -> None:
+    root, run = write_project(tmp_path / "project", {"a.md": "# Alpha\n"}), tmp_path / "run.json"
     before = {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
 
-    evaluated(folder, root, model)
+    found = evaluated(folder, root, model)
+    reports.save(found, run)
 
     assert before == {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
+    assert reports.load(run) == found
+    assert json.loads(run.read_text())["values"]["hybrid"]["ndcg@10"]["q-tide"] == 1.0
 
 
 def test_configured_weights_apply_only_to_the_configured_ranking(model: HashModel) -> None:
@@ -252,15 +257,6 @@ def test_an_excerpt_set_measures_the_coverage_of_the_best_five_passages_which_th
 def report(name: str = "harbour", **values: dict[str, float]) -> Report:
     """Return a report with a single measure, from a mapping ranking -> question -> value."""
     return Report(name, 2, {ranking: {"ndcg@10": each} for ranking, each in values.items()})
-
-
-def test_a_saved_report_is_read_back_unchanged(tmp_path: Path, folder: Path, model: HashModel) -> None:
-    found = evaluated(folder, folder, model)
-
-    reports.save(found, tmp_path / "run.json")
-
-    assert reports.load(tmp_path / "run.json") == found
-    assert json.loads((tmp_path / "run.json").read_text())["values"]["hybrid"]["ndcg@10"]["q-tide"] == 1.0
 
 
 @pytest.mark.parametrize(

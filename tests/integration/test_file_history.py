@@ -285,31 +285,23 @@ def test_a_release_whose_tag_is_later_than_that_of_the_earliest_commit_did_not_a
     assert {RETRY, "CHANGELOG.md"} <= {one["source"] for one in reply["citations"]}
 
 
-def test_a_commit_with_a_name_that_was_removed_before_the_first_tag_did_not_add_it(
+def test_the_earliest_commit_with_a_name_is_not_one_before_its_removal_and_of_two_methods_that_of_the_first(
     tmp_path: Path, open_app: Opener
 ) -> None:
-    root = write_project(tmp_path / "harbour", {RETRY: TEXT})
+    jobs = "struct A;\n\nimpl A {\n    fn halt_now(&self) {}\n}\n"
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT, "jobs.rs": jobs})
     commit(root, "Sketch")
     edit(root, "Remove the limit", "limit", "most")
     git(root, "tag", "v0.1.0")
     edit(root, "Limit the attempts", "most", "limit")
     git(root, "tag", "v0.2.0")
-    app = open_app(root)
-    sync(app.index)
-
-    assert "Sketch" not in app.call("ask_knowledge_base", {"query": "when was Retry.limit added?"})["answer"]
-
-
-def test_the_earliest_commit_with_two_methods_of_a_name_is_that_of_the_first(tmp_path: Path, open_app: Opener) -> None:
-    root = write_project(tmp_path / "harbour", {"jobs.rs": "struct A;\n\nimpl A {\n    fn halt_now(&self) {}\n}\n"})
-    commit(root, "Begin")
     edit(root, "Halt both", "}\n}\n", "}\n}\n\nstruct B;\n\nimpl B {\n    fn halt_now(&self) {}\n}\n", "jobs.rs")
     app = open_app(root)
     sync(app.index)
 
+    assert "Sketch" not in app.call("ask_knowledge_base", {"query": "when was Retry.limit added?"})["answer"]
     reply = app.call("ask_knowledge_base", {"query": "when was halt_now added?"})
-
-    assert "“Begin”" in reply["answer"]
+    assert "“Sketch”" in reply["answer"]
     assert reply["citations"][0]["lines"] == [4, 4]
 
 

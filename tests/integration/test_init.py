@@ -254,13 +254,17 @@ def test_a_server_sets_up_only_its_own_project(taken: tuple[App, JSON], tmp_path
     assert init(app, project_root=str(link), sync=False)["kept"] == ["lore.toml", INDEX]
 
 
-def test_a_long_sync_continues_as_a_job_and_updates_the_file_at_its_end(app: App) -> None:
+def test_a_long_sync_continues_as_a_job_and_an_index_that_is_being_deleted_is_busy(app: App) -> None:
     reply = init(app, wait_seconds=0)
     ended = app.call("get_job", {"id": reply["job"]["id"], "wait_seconds": WAIT})
-
     assert ended["state"] == "done"
     assert written(app)["synced_at"] == app.index.catalogue.meta("synced_at") is not None
     assert init(app, sync=False)["groups"]["user_prps"] == 3
+
+    with app.index.gate.reading():  # a delete waits for readers
+        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 0})
+        with pytest.raises(Busy):
+            init(app)
 
 
 @pytest.mark.requirement("KM-002")
@@ -278,14 +282,6 @@ def test_29_3_a_failing_index_does_not_break_init_is_reported_and_resumes_when_r
     assert (first["job"]["state"], first["job"]["problem"]["code"]) == ("failed", "SYNC_GUARD")
     assert first["drift"]["total"] == 7
     assert (second["job"]["state"], second["drift"]["total"], second["written"]) == ("done", 0, [INDEX])
-
-
-def test_an_index_that_is_being_deleted_is_busy(app: App) -> None:
-    init(app)
-    with app.index.gate.reading():  # a delete waits for readers
-        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 0})
-        with pytest.raises(Busy):
-            init(app)
 
 
 @pytest.mark.requirement("KM-012")
