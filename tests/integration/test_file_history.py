@@ -411,7 +411,9 @@ def test_a_note_names_missing_parts_also_if_only_few_commits_fit_into_the_budget
     subjects, note = found(project, path="new.py")
     assert (len(subjects), note) == (MAX_COMMITS, FEW)
 
+    commit(project, "Nothing of this file")
     app = open_app(project)
+    sync(app.index)
     few = app.call("get_source", {"path": "new.py", "history": True, "max_tokens": 300})["history_note"]
     assert re.fullmatch(rf"Of the latest {MAX_COMMITS} commits, \d fit into max_tokens\. {re.escape(FEW)}", few)
 
