@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import unicodedata
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +20,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 from lore_etl.core.errors import GitError, LoreError, StorageError
 from lore_etl.files.git_folder import repository
-from lore_etl.system.open_folder import read_below
+from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.names import has_unseen, mark_of, slug
+from lore_server.knowledge.safe_files import Files
 
 INDEX = "index.json"
 PROJECTS, ORIGINS, FOLDERS, REMOTES = "projects", "origins", "folders", "remotes"
@@ -32,6 +34,7 @@ LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
+_seen: dict[Path, tuple[str, bytes]] = {}  # a git folder -> the stamp and the content of its configuration
 
 
 class Identity(NamedTuple):
@@ -112,12 +115,20 @@ def _main_folder(root: Path, known: Container[str]) -> Path | None:
 
 
 def _config(git: Path) -> bytes:
-    """Return the configuration in a git folder; empty unless it is a small regular file."""
+    """Return the configuration in a git folder, kept until it changes; empty unless it is a small regular file."""
     try:
-        data = read_below(git, "config", LARGEST_CONFIG + 1)
-    except OSError:
+        facts = (git / "config").lstat()
+        if facts.st_size > LARGEST_CONFIG:
+            return b""
+        stamp = lasting_stamp(facts, time.time_ns())
+        if (known := _seen.get(git)) and known[0] == stamp:
+            return known[1]
+        data = Files(git).read("config") or b""
+    except (OSError, LoreError):
         return b""
-    return data if len(data) <= LARGEST_CONFIG else b""
+    if stamp:  # it is empty if the file may change again without a new stamp
+        _seen[git] = (stamp, data)
+    return data
 
 
 def _name(name: str) -> str:
