@@ -17,7 +17,7 @@ NOBODY = 65534
 def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[None]:
     """Give the path this mode; if root runs the tests, run the body as another user who owns the project."""
     counter(), redact("x"), redaction_version()  # load the files that the other user may not read
-    user = os.geteuid()
+    user, before = os.geteuid(), path.stat().st_mode
     if user == 0:
         for folder in (project, *project.parents, *user_state_folder().parents):
             if folder.stat().st_uid == 0 and not folder.stat().st_mode & 1:
@@ -25,13 +25,12 @@ def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[Non
         _give(project, NOBODY)
         _give(private_folder(user_state_folder()), NOBODY)
         os.seteuid(NOBODY)
-    before = path.stat().st_mode
-    path.chmod(mode)
     try:
+        path.chmod(mode)
         yield
     finally:
-        path.chmod(before)
         os.seteuid(user)
+        path.chmod(before)
         if user == 0:
             _give(project, user)
             _give(user_state_folder(), user)
