@@ -16,11 +16,17 @@ FILES = {
     "- Deprecate `oldSail` in favor of `newSail`.\n"
     "- Drop support for Hull 3.7. Add support for Hull 3.9.\n"
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
-    "## 1.3.0\n\n- Fix a crash of Hull 3.7.\n- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
+    "## 1.3.0\n\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
+    "- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
+    "## 1.2.0\n\n- Drop support for Sail v5.1, and tests for the jib.\n- Remove all usages of the windlass.\n"
+    "- Remove the bosun and add a helmsman.\n- The sextant replaces the now-removed astrolabe.\n- Add a hawser.\n"
+    "- Add `@keel`, which marks a keel.\n\n"
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
     "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
     "- `bilge`: removed its smell.\n- Name the `tackle.block`, and drop the block of ice.\n- Weigh `cargo.key`.\n"
-    + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20)),
+    "- Paint the keel.\n"
+    + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20))
+    + "\n[1.4.0]: https://ships.example/hawser/1.4.0\n[1.0.0]: https://ships.example/hawser/1.0.0\n",
     "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
     "issues/issue-13.md": "---\nstate: closed\n---\n# Captain of the harbour\n\nThe harbour has a captain.\n",
     "docs/history.md": "# The fleet\n\nSteer with the rudder, also after breaking changes of the rudder.\n",
@@ -49,6 +55,7 @@ def test_the_latest_release_is_no_beta_and_no_version_of_something_else(app: App
         *((f"what is the latest {what}", "latest release") for what in ("version of Hull", "ships version")),
         *((f"is {successor}", "release note") for successor in ("newSail deprecated", "Hull 3.9 still supported")),
         ("was ship.state removed", "release note"),
+        *((f"is {whole} still supported", "release note") for whole in ("Hull", "Hull 3")),
         ("which release added --breaking-rudder", "Closest match"),
         ("how do I count the ships of a fleet tomorrow", "occurs nowhere"),
         ("What changed for the rudder in Hull 3.7?", "There is no note"),
@@ -67,7 +74,13 @@ def test_no_answer_states_what_the_notes_do_not_state(app: App, question: str, u
         ("was ship.status removed?", "`ship.status` as removed is that of 1.4.0"),
         ("which version removed Hull 3.7 support", "`Hull 3.7` as removed is that of 1.4.0"),
         ("is Hull 3.7 still supported", "`Hull 3.7` as no longer supported is that of 1.4.0"),
+        ("when was Sail 5.1 dropped?", "`Sail 5.1` as dropped is that of 1.2.0"),
+        ("is sail 5.1 still supported", "`sail 5.1` as no longer supported is that of 1.2.0"),
         ("was the mast parameter of sailUp removed", "`mast` with `sailUp` as removed is that of 1.4.0"),
+        ("which version added the hawser?", "`hawser` is that of 1.2.0"),
+        ("when did you add the hawser?", "`hawser` is that of 1.2.0"),
+        ("which version added @keel?", "`keel` is that of 1.2.0"),
+        ("when did it gain a hawser", "`hawser` is that of 1.2.0"),
         ("since when is there cargo.key", "`cargo.key` is that of 1.0.0"),
     ],
 )
@@ -89,6 +102,11 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
         *((name, "1.0.0") for name in ("tillerArm", "bilge", "tackle.block", "Galley", "Pump")),
         pytest.param("capstan", "1.4.0", id="below another title"),
         pytest.param("ship.state", "1.4.0", id="used instead"),
+        pytest.param("jib", "1.2.0", id="only its tests"),
+        pytest.param("windlass", "1.2.0", id="only its usages"),
+        pytest.param("helmsman", "1.2.0", id="added at once"),
+        pytest.param("Hull", "1.4.0", id="only a version"),
+        pytest.param("sextant", "1.2.0", id="in the place of what was removed"),
     ],
 )
 def test_what_something_else_was_removed_from_was_not_removed(app: App, name: str, release: str) -> None:

@@ -18,11 +18,12 @@ from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
-_QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "since_when", "is_gone"))
+_QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "when_did", "since_when", "is_gone"))
 UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
 Event = tuple[re.Pattern[str], re.Pattern[str]]
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
+_NO_VERSION = r"(?!\.\d|[\s`]{1,2}v?\d)"  # who drops Ruby 2.4 keeps Ruby, and who drops Python 3.7 keeps Python 3
 _NO_MEMBER = r"(?!(?:\.|::|#|->)\w)"
 _VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
@@ -81,8 +82,10 @@ def _release(
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
     for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
-        marks = {name: ("--" * (f"--{name}" in question), r"\(" * (f"{name}()" in question)) for name in names}
-        forms = [dashes + spelled(name, is_whole=True).pattern + call for name, (dashes, call) in marks.items()]
+        signs = [next((sign for sign in ("--", "@") if f"{sign}{name}" in question), "") for name in names]
+        ends = [r"\(" * (f"{name}()" in question) + _NO_VERSION * bool(done) for name in names]
+        wholes = [spelled(name, is_whole=True).pattern for name in names]
+        forms = list(map("".join, zip(signs, wholes, ends, strict=True)))
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
         begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
@@ -104,7 +107,8 @@ def _event(verb: str, name: str) -> Event:
     stem = f"(?:{removal.pattern})" if removal.match(verb) else other[0] if other else verb
     states = rf"\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"  # `before removal` states no removal, but a title `Removals` does
     if _FORM["gone"].match(verb):  # what something is removed from, or within, is not removed
-        states = rf"{states}{_FORM['object'].pattern}{name}{_NO_MEMBER}|{name}{_NO_MEMBER}[^;:]{{0,200}}?\b{stem}p?ed\b"
+        before, after = (_FORM[part].pattern for part in ("object", "subject"))
+        states = rf"{states}{before}{name}{_NO_MEMBER}|{name}{_NO_MEMBER}{after}\b{stem}p?ed\b"
     states = _FORM["unsupported"].pattern if verb == UNSUPPORTED else states
     return re.compile(states, re.IGNORECASE), re.compile(rf"\b{stem}", re.IGNORECASE)
 
@@ -156,7 +160,7 @@ def _stating(chunk: Chunk, known: list[tuple[int, str]], words: re.Pattern[str],
     version, place, versions = release_of(chunk), " ".join(chunk.heading), {one for _, one in known}
     if known:
         version = next((one for line, one in reversed(known) if line < chunk.lines[0]), "")
-    for part in _PART.split(chunk.text):
+    for part in _PART.split(_FORM["address"].sub("", chunk.text)):
         for title in titles(f"{part}\n\n"):
             found = one if (one := _version_of(title)) in versions else None
             above = "" if found or _FORM["kind"].match(title) else place

@@ -83,7 +83,7 @@ def titled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
     """Return a pattern for a name, also as a plural or in parts; a whole one is no part of a longer name."""
-    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(name)))
+    parts = r"[^A-Za-z0-9]*(?:v(?=\d))?".join(map(re.escape, name_parts(name)))  # `Ruby v2.4` is Ruby 2.4
     forms = "|".join(form.removesuffix("s") for form in (re.escape(name), parts) if form)
     own = r"(?<!\w)(?<!\w-)(?:(?<!\W\.)|(?=[\w$]+\())"  # `.env` is another name than `env`, `.parse()` is `parse`
     before, after = (own, r"(?!\w|-\w)") if is_whole else (r"(?<![^\W_])", r"(?![^\W_])")
