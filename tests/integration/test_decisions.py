@@ -29,6 +29,7 @@ app = app_fixture(FILES)
         ("what did rfc 453 decide about knots", "`text/0453-knots.md`: Summary [1].", True),
         ("what does spec 003 say", "`specs/003-beacons/spec.md`: Beacons [1].", True),
         ("what is ADR 9 about", "There is no document ADR 9", False),
+        ("what is the status of ADR 9", "There is no document ADR 9", False),
         ("what does spec 007 say", "There is no document spec 007", False),
         ("do the sails follow ISO 1054", "`ISO 1054` occurs nowhere", False),  # that number is of no ISO standard here
     ],

@@ -20,7 +20,8 @@ FILES = {
     "- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
     "## 1.2.0\n\n- Drop support for Sail v5.1, and tests for the jib.\n- Remove all usages of the windlass.\n"
     "- Remove the bosun and add a helmsman.\n- The sextant replaces the now-removed astrolabe.\n- Add a hawser.\n"
-    "- Add `@keel`, which marks a keel.\n\n"
+    "- Add `@keel`, which marks a keel.\n- The `galleyStove` is going to be removed.\n"
+    "\n### Removed\n\n- The `lantern.wick` of brass.\n\n"
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
     "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
     "- `bilge`: removed its smell.\n- Name the `tackle.block`, and drop the block of ice.\n- Weigh `cargo.key`.\n"
@@ -106,6 +107,8 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
         pytest.param("windlass", "1.2.0", id="only its usages"),
         pytest.param("helmsman", "1.2.0", id="added at once"),
         pytest.param("Hull", "1.4.0", id="only a version"),
+        pytest.param("galleyStove", "1.2.0", id="only later"),
+        pytest.param("lantern", "1.2.0", id="only its member, below a title"),
         pytest.param("sextant", "1.2.0", id="in the place of what was removed"),
     ],
 )

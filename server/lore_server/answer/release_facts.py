@@ -83,9 +83,9 @@ def _release(
     for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
         signs = [next((sign for sign in ("--", "@") if f"{sign}{name}" in question), "") for name in names]
-        ends = [r"\(" * (f"{name}()" in question) + _NO_VERSION * bool(done) for name in names]
-        wholes = [spelled(name, is_whole=True).pattern for name in names]
-        forms = list(map("".join, zip(signs, wholes, ends, strict=True)))
+        own = _NO_VERSION * bool(done) + _NO_MEMBER * bool(_FORM["gone"].match(done))
+        ends = [r"\(" * (f"{name}()" in question) + own for name in names]
+        forms = [sign + spelled(name, True).pattern + end for sign, name, end in zip(signs, names, ends, strict=True)]
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
         begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
@@ -108,7 +108,7 @@ def _event(verb: str, name: str) -> Event:
     states = rf"\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"  # `before removal` states no removal, but a title `Removals` does
     if _FORM["gone"].match(verb):  # what something is removed from, or within, is not removed
         before, after = (_FORM[part].pattern for part in ("object", "subject"))
-        states = rf"{states}{before}{name}{_NO_MEMBER}|{name}{_NO_MEMBER}{after}\b{stem}p?ed\b"
+        states = rf"{states}{before}{name}|{name}{after}\b{stem}p?ed\b"
     states = _FORM["unsupported"].pattern if verb == UNSUPPORTED else states
     return re.compile(states, re.IGNORECASE), re.compile(rf"\b{stem}", re.IGNORECASE)
 
