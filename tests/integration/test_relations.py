@@ -282,6 +282,7 @@ CALLS: dict[str, str | bytes] = {
     "        # _reel() is quick\n        return self._reel() + 1\n",
     "src/Crane.java": "class Crane {\n    private void lower(int by) {\n        stop();\n    }\n\n    void run() {\n"
     "        this.lower(2);\n    }\n}\n",
+    "src/Hoist.java": "interface Hoist {\n    List<Rope> lower(int by);\n\n    boolean swing(int by);\n}\n",
     "src/rig.rs": "struct Rig;\n\nimpl Rig {\n    fn haul(&self) -> u8 {\n        1\n    }\n\n"
     "    fn go(&self) -> u8 {\n        Self::haul(self)\n    }\n}\n",
     "src/boom.ts": "export class Boom {\n    private swing<T>(by: T) {\n        return by;\n    }\n\n    run() {\n"
