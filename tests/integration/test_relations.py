@@ -309,6 +309,7 @@ CALLS: dict[str, str | bytes] = {
         ("who calls the method swabAll", "swabAll", ["src/Deck.kt:3"]),
         ("who calls Helm.steerTo?", "steerTo", ["src/helm.lua:5"]),
         ("who calls stow()?", "stow", []),
+        ("which tests call lower()", "lower", ["src/Crane.java:7"]),
         ("who calls for help", "for", []),
     ],
 )
@@ -318,6 +319,7 @@ def test_callers_of_a_member_are_lines_with_its_name(port: App, question: str, n
     lines = [f"{row['source']}:{row['lines'][0]}" for row in reply["citations"]]
     assert reply["answer"].startswith(f"`{name}(` is written in at least {len(places)} line") == bool(places)
     assert lines == places or not places
+    assert ("The list is not limited by “tests”." in reply["answer"]) == ("tests" in question)
 
 
 EQUALS: dict[str, str | bytes] = {

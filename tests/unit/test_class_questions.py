@@ -246,6 +246,36 @@ def test_a_member_is_looked_up_in_the_class_and_all_its_bases(question: str, tex
     assert fact.text == text
 
 
+@pytest.mark.parametrize(
+    ("question", "ignored"),
+    [
+        ("Which sealed classes extend shop.Store?", "sealed"),
+        ("which subclasses of shop.Store are not generic", "not generic"),
+        ("Which subclass of shop.Store listens on port 5432?", "listens port 5432"),
+        ("Which methods of shop.Store raise KeyError?", "raise KeyError"),
+        ("list the async methods of shop.Store", "async"),
+        ("which methods does shop.Store override", "override"),
+        ("Which coroutines call `open_store`?", "coroutines"),
+        ("Which classes extend shop.Store in this project?", ""),
+        ("how many direct subclasses does shop.Store have", ""),
+        ("who calls open_store()?", ""),
+        ("what would break if I renamed shop.Store?", ""),
+        ("which abstract class is above SQLiteStore", ""),  # what it extends is no list
+    ],
+)
+def test_a_list_names_the_words_of_the_question_that_did_not_limit_it(question: str, ignored: str) -> None:
+    fact = ask(question)
+
+    assert fact is None or fact.with_ignored_words(question).text == fact.text + (
+        f" The list is not limited by “{ignored}”." if ignored else ""
+    )
+    assert fact or not ignored
+
+
+def test_who_does_not_extend_a_class_is_not_answered_by_its_tree() -> None:
+    assert [ask(f"which stores {never} extend shop.Store") for never in ("do not", "don't")] == [None] * 2
+
+
 NAMESAKES = Hierarchy(
     [
         ClassNode("cloud.aws.ec2.Target", (), "cloud/aws/ec2/target.go", (3, 20)),

@@ -74,8 +74,8 @@ class AnswerService:
             fact = class_fact(question, tree, members_of, self._users, self._is_test)
             if fact and all(place.source.endswith(DECLARATIONS) for place in fact.places):
                 fact = place_fact(question, self._index) or fact  # a function may be declared as a class
-            looked_up = (place_fact, calls_fact, manifest_fact)
-            fact = fact or next(filter(None, (look_up(question, self._index) for look_up in looked_up)), None)
+            fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
+            fact = fact.with_ignored_words(question) if fact else manifest_fact(question, self._index)
             fact = fact or state_fact(question, found.named, self._index)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if answer is None and found.named and not any(one.passages for one in found.named):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, product
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
@@ -16,7 +16,7 @@ from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.lineage import NAME, classes_in, package_of
 from lore_server.query.parse import looks_like_name
-from lore_server.query.reference import DEFINITIONS
+from lore_server.query.reference import DEFINITIONS, spelled
 from lore_server.query.wording import wording
 
 _FORM = wording("classes")
@@ -54,6 +54,13 @@ class Fact:
     text: str
     places: tuple[DefinedPlace, ...]
 
+    def with_ignored_words(self, question: str) -> "Fact":
+        """Return a list with the words of the question that did not limit it, such as `abstract`; else this fact."""
+        head = self.text.partition(": ")[0]
+        words = _FORM["limiting"].findall(dotted(question)) if " at least " in head else []
+        ignored = " ".join(word for word in words if not spelled(last_part(word), is_whole=True).search(head))
+        return replace(self, text=f"{self.text} The list is not limited by “{ignored}”.") if ignored else self
+
 
 def class_fact(
     question: str, tree: Hierarchy, members_of: MembersOf, users_of: UsersOf, is_test: IsTest = lambda _: False
@@ -86,9 +93,8 @@ def class_fact(
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        if re.search("implement|conform|mix", question.casefold()) and (fact := _implementers(nodes, tree, is_test)):
-            return fact
-        return _subclasses(nodes, tree, is_direct="direct" in asks)
+        types = _implementers(nodes, tree, is_test) if "types" in asks else None
+        return types or _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
         return _definition(nodes)
     return _members(nodes, members_of, kinds.pop() if len(kinds) == 1 else "members") if asks_list else None
@@ -179,9 +185,8 @@ def calls_fact(question: str, index: Index) -> Fact | None:
 
 
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
-    below: dict[str, ClassNode] = {}
-    for node in nodes:
-        below |= {one.name: one for one in tree.below([node.name])[1:] if not is_direct or node.name in one.bases}
+    found = ((node, one) for node in nodes for one in tree.below([node.name])[1:])
+    below = {one.name: one for node, one in found if not is_direct or node.name in one.bases}
     parents = _names(last_part(node.name) for node in nodes if len(tree.below([node.name])) > 1)
     roots = parents or f"`{last_part(nodes[0].name)}`"
     places = _places(below.values())
@@ -226,12 +231,11 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     if node is None:
         own = _places(nodes)
         return Fact(f"No base class of `{last_part(nodes[0].name)}` [1] is recorded.", own[:1]) if own else None
-    verbs = {name: node.verb_of(name) for name in node.bases}
-    names = sorted(verbs, key=verbs.__getitem__)
+    names = sorted(dict.fromkeys(node.bases), key=node.verb_of)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(tree.nodes[name] for name in names)
     cited = {place.name: f"`{place.name}` [{number}]" for number, place in enumerate(places, start=1)}
-    parts = groupby(names, key=verbs.__getitem__)
+    parts = groupby(names, key=node.verb_of)
     bases = (f"{verb} {' and '.join(cited.get(name, f'`{name}`') for name in some)}" for verb, some in parts)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
     shown = node.name if last_part(node.name) in node.bases else last_part(node.name)
