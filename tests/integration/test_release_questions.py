@@ -30,7 +30,8 @@ FILES = {
     + "\n[1.4.0]: https://ships.example/hawser/1.4.0\n[1.0.0]: https://ships.example/hawser/1.0.0\n",
     "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
     "issues/issue-13.md": "---\nstate: closed\n---\n# Captain of the harbour\n\nThe harbour has a captain.\n",
-    "docs/history.md": "# The fleet\n\nSteer with the rudder, also after breaking changes of the rudder.\n",
+    "docs/history.md": "# The fleet\n\nSteer with the rudder, also after breaking changes of the rudder. "
+    "Sextant\nfinds the place.\n",
 }
 app = app_fixture(FILES)
 
@@ -58,6 +59,8 @@ def test_the_latest_release_is_no_beta_and_no_version_of_something_else(app: App
         ("was ship.state removed", "release note"),
         *((f"is {whole} still supported", "release note") for whole in ("Hull", "Hull 3")),
         ("which release added --breaking-rudder", "Closest match"),
+        ("which release removed oldSail from TillerArm", "Closest match"),
+        ("which release introduced the Sextant class of ships that steer a rudder", "Closest match"),
         ("how do I count the ships of a fleet tomorrow", "occurs nowhere"),
         ("What changed for the rudder in Hull 3.7?", "There is no note"),
     ],
