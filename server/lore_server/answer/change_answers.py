@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from lore_etl.core.model import ClassNode, KnowledgeType
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
 from lore_server.answer.answer_markdown import shown_text
@@ -34,11 +34,10 @@ class ChangeAnswers:
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
-        if event := asked_event(question):
-            subject, done = event
-            defined = defined_place(subject, self._index)
-            if defined and (not done or _RELEASE_FORM["removal"].match(done)):
-                return self._present(question, defined, done) if done else self._first(question, defined, found)
+        subject, done = asked_event(question) or ("", "")
+        is_looked_up = subject and (not done or _RELEASE_FORM["removal"].match(done))
+        if is_looked_up and (defined := defined_place(subject, self._index)):
+            return self._present(question, defined, done) if done else self._first(question, defined, found)
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
@@ -54,7 +53,7 @@ class ChangeAnswers:
         (change, tag), note = earliest, first_release(question, self._index)
         if note and not is_before(tag, note[0]):
             return None
-        citations = [self._definition(place)]
+        citations = [_definition(place, *self._text(place.source))]
         searched = f"No release note here names `{place.name}`. The"
         if note:
             citations.append(passage_citation(2, note[1], found.today))
@@ -67,18 +66,16 @@ class ChangeAnswers:
         """Return where a name is defined that a question takes for removed, if no release note names it."""
         if first_release(question, self._index):
             return None
+        definition = _definition(place, *self._text(place.source))
         text = f"No release note here names `{place.name}` as {done}, and it is defined in `{place.source}` [1]."
-        return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [self._definition(place)]}
+        return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [definition]}
 
-    def _definition(self, place: ChangedPlace) -> CitationRecord:
-        chunks = self._index.catalogue.of_source(place.source)
-        lines = whole_lines(chunks)
-        defined = DefinedPlace(place.name, place.source, place.lines or (1, len(lines)))
-        return definition_citation(1, defined, chunks, lines)
+    def _text(self, source: str) -> tuple[list[Chunk], list[str]]:
+        chunks = self._index.catalogue.of_source(source)
+        return chunks, whole_lines(chunks)
 
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
-        chunks = self._index.catalogue.of_source(place.source)
-        lines = whole_lines(chunks)
+        chunks, lines = self._text(place.source)
         if place.lines and place.lines[0] > len(lines):
             return refused(f"`{place.source}` [1] has only {counted(len(lines), 'line')}.", chunks[:1], found)
         changes, note = self._history.of(place.source, lines, *(place.lines or ()))
@@ -87,7 +84,7 @@ class ChangeAnswers:
             return refused(reason, chunks[:1], found) if place.name == place.source else None
         citations = [passage_citation(1, chunks[0], found.today)]
         if place.lines:
-            citations = [self._definition(place)]
+            citations = [_definition(place, chunks, lines)]
         is_ticket = chunks[0].type == KnowledgeType.TICKET
         numbers = {place.source: 1} if is_ticket else {}
         named = [ticket for change in changes[:SHOWN] for ticket in change["tickets"]]
@@ -144,6 +141,11 @@ def ticket_of(question: str) -> str | None:
         return None
     name = f"#{found['ticket']}" if found["ticket"].isdecimal() else found["ticket"].upper()
     return next(iter(names(name)), None)
+
+
+def _definition(place: ChangedPlace, chunks: Sequence[Chunk], lines: Sequence[str]) -> CitationRecord:
+    defined = DefinedPlace(place.name, place.source, place.lines or (1, len(lines)))
+    return definition_citation(1, defined, chunks, lines)
 
 
 def changed_place(question: str, index: Index) -> ChangedPlace | None:
