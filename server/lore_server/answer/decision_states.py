@@ -14,13 +14,14 @@ from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
 _FORM = wording("decisions")
+_QUESTIONS = tuple(_FORM[form] for form in ("listed", "listed_by_state", "is_in_state", "status_of", "has_status"))
 _KINDS = {"decision": KnowledgeType.ADR, "specification": KnowledgeType.PRP}
 MOST_MEANT = 3  # documents
 
 
 def state_fact(question: str, named: Sequence[Reference], index: Index) -> Fact | None:
     """Return the state of a decision that a question names, or the decisions in a state; None for other questions."""
-    asked = next(filter(None, (form.fullmatch(question) for form in _FORM.values())), None)
+    asked = next(filter(None, (form.fullmatch(question) for form in _QUESTIONS)), None)
     if asked is None:
         return None
     groups, catalogue = asked.groupdict(), index.catalogue
