@@ -187,7 +187,7 @@ ANSWERS = {
         "What is a Deadeye?": "`Deadeye` stands for a round block. [1]…",
     },
 }  # fmt: skip
-"""What is asked, by what the answers show; of an answer that ends with three dots, more follows."""
+"""The questions, by what the answers show; of an answer that ends with three dots, more follows."""
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ ASIDE: dict[str, tuple[set[str], list[tuple[str, set[str]]]]] = {
         ("win32 terminal size", set()),
     ]),
 }  # fmt: skip
-"""What is set aside: all sources, and for each question those that count less."""
+"""The files that are set aside: all sources, and for each question those that count less."""
 
 
 @pytest.mark.parametrize(("sources", "questions"), ASIDE.values(), ids=ASIDE)
