@@ -1,5 +1,6 @@
 """The names in a file refer to definitions, in each language whose uses are recorded."""
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -11,6 +12,7 @@ from tests.harness.texts import facts_of
 
 Files = dict[str, str]
 GO = FileFacts(family="manifest:go", package="example.com/app")
+MANIFESTS = {"go": {"go.mod": GO}, "go, of a later version": {"go.mod": replace(GO, package="example.com/app/v2")}}
 RUST = FileFacts(family="manifest:rust", package="app")
 
 
@@ -41,6 +43,14 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (2, 1), "sea.mjs:sail": (3, 1)},
     ),
+    "exports of javascript": (
+        {
+            "user.js": "function sail() {}\nfunction row() {}\nfunction steer() { row(); }\nexports.go = sail;\n"
+            "module.exports = { sail, row: row };\n",
+        },
+        {"user.js:row": (1, 3)},
+    ),
+    "a default export of javascript": ({"user.mjs": "function sail() {}\nexport default sail;\n"}, {}),
     "typescript": (
         {
             "sea.ts": "export interface Boat {}\nexport const sail = (): void => {};\n",
@@ -55,6 +65,14 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
             "\ts.Sail()\n\tlocal()\n}\n\nfunc local() {}\n",
         },
         {"sea.Boat": (1, 6), "sea/sea.go:Sail": (1, 8), "user.go:local": (1, 9)},
+    ),
+    "go, of a later version": (
+        {
+            "app.go": "package app\n\nfunc Sail() {}\n",
+            "sea/user.go": 'package sea\n\nimport (\n\t"example.com/app/v2"\n\t"gopkg.in/yaml.v3"\n)\n\n'
+            "func Row() {\n\tapp.Sail()\n}\n",
+        },
+        {"app.go:Sail": (1, 9)},
     ),
     "java": (
         {
@@ -199,9 +217,8 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
 def test_names_lead_to_the_definitions_that_imports_and_packages_decide(language: str) -> None:
     files, expected = CASES[language]
     path = next(name for name in files if name.lower().rpartition("/")[2].startswith("user."))
-    manifests = {"go.mod": GO} if language == "go" else {"Cargo.toml": RUST}
 
-    assert uses(files, path, **manifests) == expected
+    assert uses(files, path, **MANIFESTS.get(language, {"Cargo.toml": RUST})) == expected
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lore_etl.core.json_types import loads_with_comments
 from lore_etl.core.model import Chunk, Document, FileFacts, Names, chunk_id, sha256
 from lore_etl.core.text import one_line, storable
 
-CHUNKER_VERSION = "28"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "29"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 MAX_TITLE = 300
 MAX_PATHS = 200  # of a `tsconfig.json`

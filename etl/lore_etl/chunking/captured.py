@@ -42,6 +42,7 @@ _OPERATOR = re.compile(
 _BASE = re.compile(r"[\w.$]+")
 _ABSOLUTE = re.compile(r"(?:(?:global)?::|\\)(?=\w)")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
+_MAJOR = re.compile(r"[/.]v\d+(?=\"$)")  # of a Go module; its package has the name before it
 
 
 class NotParsed(Exception):
@@ -390,9 +391,9 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
     if mark is None or mark in found.paths:
         return
     found.paths.add(mark)
-    prefixes = (prefix for group, prefix in groups if group.start <= mark.start and mark.end <= group.end)
-    path = cleaned("/".join((*prefixes, _path(mark.text))))
-    alias = cleaned(match["alias"][0].text) if "alias" in match else path.rpartition(".")[2]
+    prefixes = [prefix for group, prefix in groups if group.start <= mark.start and mark.end <= group.end]
+    path, named = (cleaned("/".join((*prefixes, _path(text)))) for text in (mark.text, _MAJOR.sub("", mark.text)))
+    alias = cleaned(match["alias"][0].text) if "alias" in match else named.rpartition(".")[2]
     if path:
         whole = f"{'**' if 'shared' in match else '*'} {path}"  # also for other files
         found.names.setdefault(whole if "all" in match else alias, (path, None))

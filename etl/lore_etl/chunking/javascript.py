@@ -22,6 +22,7 @@ _GRAMMARS = {
 }
 _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
+_EXPORTS = re.compile(rb"(?:module\.)?exports\b")
 _MEMBERS = {"member_expression", "nested_type_identifier"}
 _ABOUT_NAMES = {"default", "whole", "all", "part", "member", "main", "unnamed"}
 _SCRIPT_TAG = re.compile(r"^[ \t]*<script\b(?P<attributes>[^>]{0,500})>", re.MULTILINE | re.IGNORECASE)
@@ -67,13 +68,21 @@ def _uses(used: Iterable[tuple[bytes, Node]], own: Set[str], imports: Names) -> 
     wholes = {name for name, (_, member) in imports.items() if member is None}
     for name, node in ((known[text], node) for text, node in used if text in known):
         parent = node.parent if name in own or name in wholes else None  # which takes time
-        if name in own and parent is not None and parent.child_by_field_name("name") == node:
+        if name in own and parent is not None and (parent.child_by_field_name("name") == node or _is_exported(node)):
             continue  # its definition
         if name in wholes and parent is not None and parent.type in _MEMBERS:
             inner = parent.named_children[-1]
             yield f"{name}.{inner.text.decode()}" if inner != node and inner.text else name, node.start_point[0] + 1
         else:
             yield name, node.start_point[0] + 1
+
+
+def _is_exported(node: Node) -> bool:
+    """Return whether a module exports an identifier, alone or in an object."""
+    while (parent := node.parent) and parent.type in ("object", "pair"):
+        node = parent
+    left = parent.child_by_field_name("left") if parent and parent.type == "assignment_expression" else None
+    return bool(left and _EXPORTS.match(left.text or b"")) or bool(parent and parent.type == "export_statement")
 
 
 def _with_full_name(
