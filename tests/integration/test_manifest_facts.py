@@ -44,6 +44,9 @@ app = app_fixture(FILES)
                 "Under which license is it released?",
                 "what is it licensed under?",
                 "which license does ferry use",
+                "Under which licence is ferry released?",
+                "What is the licence of the ferry?",
+                "Which license is used?",
             )
         ),
         *(
@@ -69,6 +72,7 @@ def test_purpose_license_and_versions_are_quoted_from_the_manifest(app: App, que
         "Which Ruby version is required?",
         "which license plates do ferries have",
         "which license does raft use",
+        "what is the license of raft",
         "What is Go?",
         "what is this project licensed by the harbour for",
         "Which Python version runs in CI?",

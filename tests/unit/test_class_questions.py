@@ -108,6 +108,8 @@ ANSWERS = {
         "which base types does sea.Tug implement",
         "Which traits does Tug mix in?",
         "which modules does sea.Tug include",
+        "Which interfaces are implemented by sea.Tug?",
+        "which traits are mixed in by sea.Tug",
     ],
     "`sea.Wave` extends `Wave`.": ["what does sea.Wave extend?"],
     "`Towing` is mixed in by at least 1 type: `sea.Tug` [1].": [
@@ -367,6 +369,7 @@ def test_a_change_affects_users_and_subclasses(question: str) -> None:
         ("$el", "    @query('x')\n    $el: Element", 2),
         ("Shape.area", "  # the area\n  alias size area", 2),
         ("Shape.area", "  /** Return it:\n    int a = shape->area();\n  */\n  int area() const;", 4),
+        ("Deck.swab", '@doc """\n    iex> Deck.swab(1)\n    plug :swab\n"""\ndefp swab(by), do: by', 5),
         ("absent", "attr_reader :one\nabsentee", 1),
     ],
 )

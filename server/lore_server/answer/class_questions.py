@@ -26,7 +26,7 @@ MAX_NAMED = 60
 SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
 MAX_READ = 500  # passages
-COMMENT = r"\s*(?:#|//|/?\*|--)"
+COMMENT = r"\s*(?:#|//|/?\*|--|>>>|iex\S*>|@(?:callback|spec)\b)"  # or an example in one, or a type in Elixir
 _KINDS = {"methods": ("method",), "fields": ("attribute", "config")}  # of members
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
@@ -161,7 +161,9 @@ def shown_line(place: DefinedPlace, lines: Sequence[str]) -> int:
     some = lines[first - 1 : None if place.is_use else last]
     named = [(n, text) for n, text in enumerate(some, start=first) if word.search(text)]
     if not place.is_use:
-        return next((n for n, text in named if not comment.match(text)), first)
+        begun = re.compile(rf"(?:{_FORM['begins'].pattern}){name}(?![\w$])")
+        likely = sorted(named, key=lambda line: not begun.match(line[1]))
+        return next((n for n, text in likely if not comment.match(text)), first)
     # a call further down on an object may be one of another function with this name
     calls = (n for n, text in named if call_of(name, "" if n == first else ".:>").match(text))
     return next(calls, named[0][0] if named else first)
