@@ -48,6 +48,7 @@ class Retry:
         return 5
 """
 ALLEGED_SIGNATURE = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"
+LATEST_NOTES, HIGHEST_TAG = "The latest release with notes here is", "the highest version among the tags is"
 KEY = "AKIA" + "Q7XZ4M2N8P1R5T6V"
 PULLED = ".lore/tickets/github/ferry/ferry"
 TICKETS = {
@@ -243,6 +244,8 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
         assert reply["answer"].endswith(end)
         assert (reply["mode"], reply["citations"][0]["lines"]) == ("structural", [7, 7])
         assert "earliest commit" not in other["answer"]
+    option = app.call("ask_knowledge_base", {"query": "which release introduced --limit?"})
+    assert "earliest commit" not in option["answer"]
     for question in (
         "which release removed Again.limit?",
         "When was limit dropped from Again",
@@ -256,6 +259,27 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
             reply["answer"],
         )
         assert reply["citations"][0]["quote"].startswith("    def limit(self)")
+
+
+@pytest.mark.parametrize(
+    ("files", "answer"),
+    [
+        ({"CHANGELOG.md": "# 1.2.0\n\n- More.\n"}, f"{LATEST_NOTES} 1.2.0 [1], and {HIGHEST_TAG} 1.10.0."),
+        ({"CHANGELOG.md": "# 1.10\n\n- More.\n"}, f"{LATEST_NOTES} 1.10 [1]."),
+        ({}, f"No release notes are here, and {HIGHEST_TAG} 1.10.0."),
+    ],
+)
+def test_the_latest_release_may_have_a_tag_and_no_notes(
+    tmp_path: Path, open_app: Opener, files: dict[str, str], answer: str
+) -> None:
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT, **files})
+    commit(root, "Begin")
+    for tag in ("v1.9.0", "v1.10.0", "v2.0.0-rc1", "nightly", "main"):
+        git(root, "tag", tag)
+    app = open_app(root)
+    sync(app.index)
+
+    assert app.call("ask_knowledge_base", {"query": "what is the latest release?"})["answer"] == answer
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lore_etl.index import Index
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import DefinedPlace, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation, refused
-from lore_server.answer.release_facts import asked_event, first_release, is_before
+from lore_server.answer.release_facts import asked_event, first_release, is_before, latest_release
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
@@ -34,8 +34,12 @@ class ChangeAnswers:
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
+        if latest := latest_release(question, self._index, self._history.tags):
+            notes = [passage_citation(1, latest[1], found.today)] if latest[1] else []
+            return {"answer": latest[0], "found": True, "mode": STRUCTURAL, "citations": notes}
         subject, done = asked_event(question) or ("", "")
-        is_looked_up = subject and (not done or _RELEASE_FORM["removal"].match(done))
+        is_option = f"--{subject}" in question  # which its parser defines
+        is_looked_up = subject and not is_option and (not done or _RELEASE_FORM["removal"].match(done))
         if is_looked_up and (defined := defined_place(subject, self._index)):
             return self._present(question, defined, done) if done else self._first(question, defined, found)
         if name := ticket_of(question):

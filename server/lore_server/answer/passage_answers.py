@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
@@ -16,7 +16,7 @@ from lore_server.answer.class_questions import DefinedPlace, Fact, asked_definit
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps, valued
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, latest_release, notes_of, release_of
+from lore_server.answer.release_facts import first_release, notes_of, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -91,7 +91,7 @@ class PassageAnswers:
         missing = " ".join(one.missing for one in found.named if not one.passages)
         share = share_of(stems(question), self._index.keywords.rarity)
         known = nouns(question, found.named)
-        fact = latest_release(question, self._index) or first_release(question, self._index)
+        fact = first_release(question, self._index)
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
         refusal = None if fact else self._refusal(found, known, not is_follow_up)
         refusal = Refusal(missing) if missing else refusal
@@ -100,7 +100,7 @@ class PassageAnswers:
             numbers = ", ".join(f"[{passage.number}]" for passage in nearest)
             also = f"{NEAREST_PASSAGES} {numbers}." if nearest else NEAREST if found.ranked else SUGGESTION
             return refused(f"{refusal.reason} {also}", [passage.chunk for passage in nearest], found)
-        fact = fact or (None if named else closest_match(found))
+        fact = fact or (None if named else closest_match(found, share))
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
@@ -239,13 +239,15 @@ def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> Wr
     return refused(f"{sentence} {files}. {NEAREST}", chunks[:SHOWN], found)
 
 
-def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
-    """Return the best ticket or release, with its name, if the question asks for one; else None."""
+def closest_match(found: SearchOutcome, share: Callable[[str], float]) -> tuple[str, Chunk] | None:
+    """Return the best ticket, or release with most words of the question, if it asks for one, with its name."""
     name_of = {KnowledgeType.TICKET: lambda chunk: f"ticket {_ticket(chunk)}", KnowledgeType.RELEASE: release_of}
     state, exact = _STATE.search(found.query.text), [*_OPTION.findall(found.query.text), *found.query.versions]
     for chunk in (file.chunk for file in found.ranked if file.chunk.type in found.query.sought_types):
         fits = not state or not chunk.state or chunk.state == state[1].casefold()
         fits = fits and all(spelled(one, is_whole=True).search(chunk.text) for one in exact)
+        if chunk.type == KnowledgeType.RELEASE:  # named by its version only, which does not show that it does not fit
+            fits = fits and share(" ".join((chunk.text, chunk.title, *chunk.heading))) >= UNSURE
         if fits and chunk.type in name_of and (name := name_of[chunk.type](chunk)):
             return f"{CLOSEST} {name}", chunk
     return None

@@ -1,7 +1,7 @@
 """Find the earliest release note that names something, for questions such as "which release added …"."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -40,8 +40,8 @@ def asked_event(question: str) -> tuple[str, str] | None:
     return subject, "" if _FORM["new"].match(done) else done
 
 
-def latest_release(question: str, index: Index) -> tuple[str, Chunk] | None:
-    """Return a sentence that names the latest release with notes, and its passage, if a question asks for it."""
+def latest_release(question: str, index: Index, tags: Callable[[], Iterable[str]]) -> tuple[str, Chunk | None] | None:
+    """Return a sentence about the latest release in notes and tags, and its notes, if a question asks for it."""
     asked, catalogue = _FORM["latest"].fullmatch(question), index.catalogue
     if asked is None or not all(is_project(name, index) for name in asked.group("whose", "name") if name):
         return None
@@ -55,8 +55,11 @@ def latest_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         stable = [version for version in known if _order(version)[1]] or known
         # a heading between the first and the last may name the version of something else, such as `Python 3.12`
         notes |= {version: (notes_of(version, chunks) or chunks)[0] for version in (stable[0], stable[-1]) if version}
-    latest = max(notes, key=_order, default="")
-    return (f"The latest release with notes here is {latest}", notes[latest]) if latest else None
+    latest, versions = max(notes, key=_order, default=""), {_version_of(tag) for tag in tags()} - {None, UNRELEASED}
+    tagged = max(map(str, versions), key=lambda version: (_order(version)[1], _order(version)), default="")
+    noted = f"The latest release with notes here is {latest} [1]" if latest else "No release notes are here"
+    other = f", and the highest version among the tags is {tagged}" * (_order(tagged) != _order(latest))
+    return (f"{noted}{other if tagged else ''}.", notes.get(latest)) if latest or tagged else None
 
 
 def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:

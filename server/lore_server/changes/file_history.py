@@ -70,6 +70,13 @@ class ProjectHistory:
         by_name = preferred(self._index.catalogue.paths(KnowledgeType.TICKET))
         return (self._record(commit, "", by_name), tag) if commit else None
 
+    def tags(self) -> list[str]:
+        """Return the tags of the project; none if it has no history that git can read."""
+        try:
+            return project_git.tags(self._index.root)
+        except LoreError:
+            return []
+
     def _changing(self, path: str, text: Sequence[str], first: int, last: int | None) -> tuple[CommitLog, str | None]:
         root = self._index.root
         is_own = not path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/"))

@@ -137,6 +137,13 @@ def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | N
     return found.commits[-1], tag.removeprefix("refs/tags/")
 
 
+def tags(root: Path) -> list[str]:
+    """Return the names of all tags; none if git needs too long."""
+    listing = ("for-each-ref", "--format=%(refname:strip=2)", "refs/tags")
+    output = read_git(root, *listing, seconds=SECONDS, max_bytes=MAX_BYTES)
+    return output.text.split() if output.is_complete else []
+
+
 def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
     """Return the latest commits whose message may name one of these tickets."""
     patterns = []
