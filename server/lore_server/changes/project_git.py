@@ -32,6 +32,7 @@ MAX_FOLLOWED = 20_000  # latest commits that are searched for the merge of a com
 MAX_FILE_BYTES = 20_000_000
 _FORMAT = "--format=%H%D%n%as%n%an%n%B"
 _NO_REFS = "--decorate-refs=refs/none"  # %D is then empty, or _GRAFTED
+_TAGS = "refs/tags/"
 _GRAFTED = "grafted"  # the commits where a shallow clone ends; git ascribes everything older to them
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -128,20 +129,18 @@ def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | N
     found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{word}", "--pickaxe-regex", "--follow", "--", path)
     if not found.commits or not found.is_complete:
         return None
-    by_day = ("for-each-ref", "--count=1", "--sort=creatordate", "--format=%(refname)", "refs/tags")
-    output = read_git(root, *by_day, f"--contains={found.commits[-1].id}", seconds=SECONDS, max_bytes=MAX_BYTES)
-    tag = output.text.strip() if output.is_complete else ""
+    tag = next(iter(tags(root, f"--contains={found.commits[-1].id}")), "")
     if tag:
         # git fails if the tagged files do not have the name: it was removed, and is there again since a later commit
-        read_git(root, "grep", "--no-recurse-submodules", "-qwF", "-e", name, tag, seconds=SECONDS)
-    return found.commits[-1], tag.removeprefix("refs/tags/")
+        read_git(root, "grep", "--no-recurse-submodules", "-qwF", "-e", name, f"{_TAGS}{tag}", seconds=SECONDS)
+    return found.commits[-1], tag
 
 
-def tags(root: Path) -> list[str]:
-    """Return the names of all tags; none if git needs too long."""
-    listing = ("for-each-ref", "--format=%(refname:strip=2)", "refs/tags")
-    output = read_git(root, *listing, seconds=SECONDS, max_bytes=MAX_BYTES)
-    return output.text.split() if output.is_complete else []
+def tags(root: Path, *options: str) -> list[str]:
+    """Return the names of all tags, or of those that fit, the earliest first; none if git needs too long."""
+    by_day = ("for-each-ref", "--sort=creatordate", "--format=%(refname)", *options, _TAGS)
+    output = read_git(root, *by_day, seconds=SECONDS, max_bytes=MAX_BYTES)
+    return [tag.removeprefix(_TAGS) for tag in output.text.split()] if output.is_complete else []
 
 
 def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
