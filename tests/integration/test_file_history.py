@@ -339,6 +339,9 @@ def test_a_question_about_changes_that_git_does_not_know_says_so_instead_of_desc
     )
     commit(root, "Begin")
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendored/sub")
+    write_project(root, {"Cargo.toml": '[package]\nname = "harbour"\nlicense = "MIT"\n'})
+    git(root, "add", "Cargo.toml")
+    commit(root, "Name the harbour")
     write_project(root, {"new.py": "NEW = 1\n"})
     app = open_app(root)
     sync(app.index)
@@ -349,6 +352,7 @@ def test_a_question_about_changes_that_git_does_not_know_says_so_instead_of_desc
 
     none = "No commit is known that changed"
     assert asked("vendored/sub/lib.py") == (f"{none} `vendored/sub/lib.py` [1]. {NOT_OWN}", False)
+    assert "was changed last" not in asked("the license")[0]  # but the lines around it
     assert asked("new.py") == (f"{none} `new.py` [1]. {NOT_COMMITTED}", False)
     assert asked("a.py:90") == ("`a.py` [1] has only 1 line.", False)
     ignored, was_found = asked("build/o.py")

@@ -101,7 +101,9 @@ ANSWERS = {
         "What does sea.Yacht extend?",
         "base class of sea::Yacht",
     ],
-    "`Raft` implements `Buoyant` [1].": ["What does Raft extend?", "What is the base class of Raft?"],
+    "`Raft` implements `Buoyant` [1].": ["What does Raft extend?", "What is the supertype of Raft?"],
+    "`Ship` implements `sea.Floating` [1].": ["What does lake.Ship implement?", "base types of lake.Ship"],
+    "`Ship` extends `sea.Hull` and implements `sea.Floating` [1].": ["Which interfaces does sea.Ship implement?"],
     "`Tug` implements `Sold` and mixes in `Towing` [1].": [
         "What does Tug extend?",
         "Which interface does Tug implement?",

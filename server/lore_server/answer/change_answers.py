@@ -8,8 +8,9 @@ from typing import NamedTuple
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
 from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
+from lore_etl.sources.source import syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import DefinedPlace, definitions
+from lore_server.answer.class_questions import DATA, DefinedPlace, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation, refused
 from lore_server.answer.release_facts import asked_event, first_release, is_before, latest_release
 from lore_server.changes.file_history import ProjectHistory, preferred
@@ -176,7 +177,7 @@ def defined_place(given: str, index: Index) -> ChangedPlace | None:
         for own_member in index.catalogue.members(holder):
             if member in (own_member.name, unmarked(own_member.name)):
                 return ChangedPlace(given, own_member.source or str(holder.source), own_member.lines)
-    own = definitions(given, index)
+    own = [one for one in definitions(given, index) if syntax_of(one.source) not in DATA]  # which has keys as `license`
     if len({chunk.source for chunk in own}) != 1:
         return None
     meant = {full for chunk in own for full in chunk.symbols if is_named(full, given)}

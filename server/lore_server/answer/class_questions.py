@@ -26,6 +26,7 @@ MAX_NAMED = 60
 SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
 MAX_READ = 500  # passages
+DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings or definitions
 COMMENT = r"\s*(?:#|//|/?\*|--|>>>|iex\S*>|@(?:callback|spec)\b)"  # or an example in one, or a type in Elixir
 _KINDS = {"methods": ("method",), "fields": ("attribute", "config")}  # of members
 
@@ -229,11 +230,11 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
-    node = next((one for one in nodes if one.source and one.bases), None)
+    node = next((one for one in nodes if one.source and (one.bases or one.implements)), None)
     if node is None:
         own = _places(nodes)
         return Fact(f"No base class of `{last_part(nodes[0].name)}` [1] is recorded.", own[:1]) if own else None
-    names = sorted(dict.fromkeys(node.bases), key=node.verb_of)
+    names = sorted(dict.fromkeys((*node.bases, *node.implements)), key=node.verb_of)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(tree.nodes[name] for name in names)
     cited = {place.name: f"`{place.name}` [{number}]" for number, place in enumerate(places, start=1)}

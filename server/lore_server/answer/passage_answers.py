@@ -12,7 +12,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import DefinedPlace, Fact, asked_definition, extended_class, shown_line
+from lore_server.answer.class_questions import DATA, DefinedPlace, Fact, asked_definition, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps, valued
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -42,7 +42,6 @@ SIMILAR = 0.5  # similarity above which a passage may answer a question in other
 COMPARED = 60  # passages
 NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
-DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings
 _OPTION, _STATE = map(wording("closest").__getitem__, ("option", "state"))
 NEAREST = "The references are the nearest documents."
 NEAREST_PASSAGES = "The nearest passages:"
