@@ -16,7 +16,7 @@ FILES = {
     "- Deprecate `oldSail` in favor of `newSail`.\n"
     "- Drop support for Hull 3.7. Add support for Hull 3.9.\n"
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
-    "## 1.3.0\n\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
+    "## 1.3.0\n\n- Add a `winch` flag.\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
     "- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
     "## 1.2.0\n\n- Drop support for Sail v5.1, and tests for the jib.\n- Remove all usages of the windlass.\n"
     "- Remove the bosun and add a helmsman.\n- The sextant replaces the now-removed astrolabe.\n- Add a hawser.\n"
@@ -25,7 +25,7 @@ FILES = {
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
     "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
     "- `bilge`: removed its smell.\n- Name the `tackle.block`, and drop the block of ice.\n- Weigh `cargo.key`.\n"
-    "- Paint the keel.\n"
+    "- Paint the keel.\n- Oil the winch.\n"
     + "".join(f"- A plank of oak for frame {number}, which the carpenter fits.\n" for number in range(20))
     + "\n[1.4.0]: https://ships.example/hawser/1.4.0\n[1.0.0]: https://ships.example/hawser/1.0.0\n",
     "issues/issue-12.md": "---\nstate: open\n---\n# Let the captain sign in\n\nThe harbour needs the captain.\n",
@@ -86,6 +86,9 @@ def test_no_answer_states_what_the_notes_do_not_state(app: App, question: str, u
         ("which version added the hawser?", "`hawser` is that of 1.2.0"),
         ("when did you add the hawser?", "`hawser` is that of 1.2.0"),
         ("which version added @keel?", "`keel` is that of 1.2.0"),
+        ("which version added the winch flag", "`winch flag` is that of 1.3.0"),
+        ("which version added the winch", "`winch` is that of 1.0.0"),
+        ("which version added the hawser flag", "`hawser` is that of 1.2.0"),
         ("when did it gain a hawser", "`hawser` is that of 1.2.0"),
         ("which release removed the lantern.wick dependency", "`lantern.wick` as removed is that of 1.2.0"),
         ("since when is there cargo.key", "`cargo.key` is that of 1.0.0"),

@@ -19,6 +19,7 @@ from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "when_did", "since_when", "is_gone"))
+_KIND = wording("sentences")["kind"].pattern
 UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
 Event = tuple[re.Pattern[str], re.Pattern[str]]
@@ -68,7 +69,10 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     if (asked := asked_event(question)) is None:
         return None
     subject, done = asked
-    if found := _release(question, subject, done, min, index):
+    kind = None if done or looks_like_name(subject) else re.search(rf"\b{re.escape(subject)}`? {_KIND}\b", question)
+    # a plain word, such as `json`, may name other things before `json parameter` is added
+    added = _release(question, kind[0].replace("`", ""), "add", min, index, True) if kind else None
+    if found := added or _release(question, subject, done, min, index):
         what, version, chunk = found
         named = f" as {done}" * bool(done)
         return f"The earliest release note here that names {what}{named} is that of {version}", chunk
@@ -79,11 +83,12 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
 
 
 def _release(
-    question: str, subject: str, done: str, best: Callable[..., tuple[str, Chunk]], index: Index
+    question: str, subject: str, done: str, best: Callable[..., tuple[str, Chunk]], index: Index, is_whole: bool = False
 ) -> tuple[str, str, Chunk] | None:
     """Return the names in the subject of a question, and the best release note with them and the verb."""
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
-    for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
+    parts = (subject,) if is_whole else parts if " " in subject else (last_part(subject),)
+    for names in dict.fromkeys(((subject,), parts)):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
         signs = [next((sign for sign in ("--", "@") if f"{sign}{name}" in question), "") for name in names]
         own = _NO_VERSION * bool(done) + _NO_MEMBER * bool(_FORM["gone"].match(done))
