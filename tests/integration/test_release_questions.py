@@ -18,9 +18,11 @@ FILES = {
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
     "## 1.3.0\n\n- Add a `winch` flag.\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
     "- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
+    "### Bugfixes\n\n- The `gunwale` holds.\n\n### Security\n\n- [CVE-2020-7777] Limit the shrouds.\n\n"
     "## 1.2.0\n\n- Drop support for Sail v5.1, and tests for the jib.\n- Remove all usages of the windlass.\n"
     "- Remove the bosun and add a helmsman.\n- The sextant replaces the now-removed astrolabe.\n- Add a hawser.\n"
     "- Add `@keel`, which marks a keel.\n- The `galleyStove` is going to be removed.\n"
+    "- The Frigate `sail_plan` parameter is now removed.\n"
     "\n### Removed\n\n- The `lantern.wick` of brass.\n\n"
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
     "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
@@ -86,6 +88,9 @@ def test_no_answer_states_what_the_notes_do_not_state(app: App, question: str, u
         ("which version added the hawser?", "`hawser` is that of 1.2.0"),
         ("when did you add the hawser?", "`hawser` is that of 1.2.0"),
         ("which version added @keel?", "`keel` is that of 1.2.0"),
+        ("which release fixed the gunwale", "`gunwale` as fixed is that of 1.3.0"),
+        ("which release fixed CVE-2020-7777", "`CVE-2020-7777` as fixed is that of 1.3.0"),
+        ("which version removed sail_plan", "`sail_plan` as removed is that of 1.2.0"),
         ("which version added the winch flag", "`winch flag` is that of 1.3.0"),
         ("which version added the winch", "`winch` is that of 1.0.0"),
         ("which version added the hawser flag", "`hawser` is that of 1.2.0"),
@@ -116,6 +121,7 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
         pytest.param("windlass", "1.2.0", id="only its usages"),
         pytest.param("helmsman", "1.2.0", id="added at once"),
         pytest.param("Hull", "1.4.0", id="only a version"),
+        pytest.param("Frigate", "1.2.0", id="only its parameter"),
         pytest.param("galleyStove", "1.2.0", id="only later"),
         pytest.param("lantern", "1.2.0", id="only its member, below a title"),
         pytest.param("sextant", "1.2.0", id="in the place of what was removed"),

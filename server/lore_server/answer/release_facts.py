@@ -118,7 +118,8 @@ def _event(verb: str, name: str) -> Event:
         before, after = (_FORM[part].pattern for part in ("object", "subject"))
         states = rf"{states}{before}{name}|{name}{after}\b{stem}p?ed\b"
     states = _FORM["unsupported"].pattern if verb == UNSUPPORTED else states
-    return re.compile(states, re.IGNORECASE), re.compile(rf"\b{stem}", re.IGNORECASE)
+    titled = r"(?:\b|bug-?)fix|\bsecurity" if stem == "fix" else rf"\b{stem}"
+    return re.compile(states, re.IGNORECASE), re.compile(titled, re.IGNORECASE)
 
 
 def release_of(chunk: Chunk) -> str | None:

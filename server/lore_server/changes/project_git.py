@@ -129,8 +129,7 @@ def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | N
     found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{word}", "--pickaxe-regex", "--follow", "--", path)
     if not found.commits or not found.is_complete:
         return None
-    tag = next(iter(tags(root, f"--contains={found.commits[-1].id}")), "")
-    if tag:
+    if tag := next(iter(tags(root, f"--contains={found.commits[-1].id}")), ""):
         # git fails if the tagged files do not have the name: it was removed, and is there again since a later commit
         read_git(root, "grep", "--no-recurse-submodules", "-qwF", "-e", name, f"{_TAGS}{tag}", seconds=SECONDS)
     return found.commits[-1], tag
