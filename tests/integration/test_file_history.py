@@ -48,7 +48,7 @@ class Retry:
         return 5
 """
 ALLEGED_SIGNATURE = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"
-LATEST_NOTES, HIGHEST_TAG = "The latest release with notes here is", "the highest version among the tags is"
+LATEST_NOTES, HIGHEST_TAG = "The latest release with notes here is", "the highest stable tag is"
 KEY = "AKIA" + "Q7XZ4M2N8P1R5T6V"
 PULLED = ".lore/tickets/github/ferry/ferry"
 TICKETS = {

@@ -59,7 +59,7 @@ def latest_release(question: str, index: Index, tags: Callable[[], Iterable[str]
     latest, versions = max(notes, key=_order, default=""), {_version_of(tag) for tag in tags()} - {None, UNRELEASED}
     tagged = max(map(str, versions), key=lambda version: (_order(version)[1], _order(version)), default="")
     noted = f"The latest release with notes here is {latest} [1]" if latest else "No release notes are here"
-    other = f", and the highest version among the tags is {tagged}" * (_order(tagged) != _order(latest))
+    other = f", and the highest {'stable ' * _order(tagged)[1]}tag is {tagged}" * (_order(tagged) != _order(latest))
     return (f"{noted}{other if tagged else ''}.", notes.get(latest)) if latest or tagged else None
 
 
