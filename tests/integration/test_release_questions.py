@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from lore_server.answer.release_facts import heading_of
 from lore_server.app import App
 from tests.harness.calls import app_fixture
+from tests.harness.chunks import make_chunk
 
 FILES = {
     "README.md": "# Fleet Manager: ships in a row\n\nIt counts the ships of a fleet.\n",
@@ -23,6 +25,7 @@ FILES = {
     "- Remove the bosun and add a helmsman.\n- The sextant replaces the now-removed astrolabe.\n- Add a hawser.\n"
     "- Add `@keel`, which marks a keel.\n- The `galleyStove` is going to be removed.\n"
     "- The Frigate `sail_plan` parameter is now removed.\n"
+    "- Remove a reference to the compass.\n"
     "\n### Removed\n\n- The `lantern.wick` of brass.\n\n"
     "## 1.0.0\n\n- The tiller of oak is one of elm.\n- Drop the splinters in `tillerArm`.\n"
     "- Remove `Galley::stove`. Deprecate Rigging#splice.\n- Drop `Pump->valve`.\n"
@@ -118,6 +121,7 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
         pytest.param("capstan", "1.4.0", id="below another title"),
         pytest.param("ship.state", "1.4.0", id="used instead"),
         pytest.param("jib", "1.2.0", id="only its tests"),
+        pytest.param("compass", "1.2.0", id="only a reference to it"),
         pytest.param("windlass", "1.2.0", id="only its usages"),
         pytest.param("helmsman", "1.2.0", id="added at once"),
         pytest.param("Hull", "1.4.0", id="only a version"),
@@ -143,6 +147,19 @@ def test_a_release_is_cited_with_its_own_notes_although_others_fit_better(app: A
 
     assert reply["answer"].startswith("`CHANGELOG.md` has the notes of 1.0 [1].")
     assert reply["citations"][0]["quote"].startswith("## 1.0.0\n\n- The tiller")
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("## Cargo\n\n- The keg is full.\n\n# v2.0.0\n\n## Deck\n\n- It is of oak.", ""),
+        ("# v2.0.0\n\n## Deck\n\n- It is of oak.", "v2.0.0 > Deck"),
+        ("Notes of the ferry.\n\n# v2.0.0\n\n## Deck\n\n- It is of oak.", "v2.0.0 > Deck"),
+        ("- It is of oak.", "v2.0.0 > Deck"),
+    ],
+)
+def test_a_passage_that_begins_with_notes_of_another_release_has_no_heading(text: str, heading: str) -> None:
+    assert heading_of(make_chunk("CHANGELOG.md", "release", text, heading=("v2.0.0", "Deck"))) == heading
 
 
 def test_the_closest_match_has_the_state_that_a_question_asks_for(app: App) -> None:

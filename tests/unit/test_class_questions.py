@@ -195,6 +195,8 @@ def test_an_answer_names_the_classes_or_members_asked_for(question: str, expecte
         "Why is shop.Store slow?",
         "How do I use SQLiteStore with four threads?",
         "what extends the session",
+        "which stores extend shop.Store but not shop.SQLStore",
+        "which types implement both sea.Floating and Buoyant",
         "MemoryStore",
         "which tests cover MemoryStore",
         "what does shop.Store use?",

@@ -276,8 +276,7 @@ def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) ->
         seen.add(key)
         part = "extension" if kind in EXTENSIONS else next((one for one in ("actual", "partial") if one in match), "")
         owner = cleaned(match["owner"][0].text) if "owner" in match else ""
-        # parts that belong to it but not to its node
-        start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))
+        start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))  # its parts outside its node
         item = Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
         item.doubts = doubts.get((mark.start, mark.end), ())
         if "parameters" in match:

@@ -94,8 +94,11 @@ def class_fact(
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        types = _implementers(nodes, tree, is_test) if "types" in asks else None
-        return types or _subclasses(nodes, tree, is_direct="direct" in asks)
+        some = [one for one in nodes if tree.below([one.name])[1:]] or nodes[:1]
+        if len(some) > 1:
+            return None  # `extends A but not B`, or both
+        types = _implementers(some[0], tree, is_test) if "types" in asks else None
+        return types or _subclasses(some[0], tree, is_direct="direct" in asks)
     if asks_place:
         return _definition(nodes)
     return _members(nodes, members_of, kinds.pop() if len(kinds) == 1 else "members") if asks_list else None
@@ -187,26 +190,21 @@ def calls_fact(question: str, index: Index) -> Fact | None:
     return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED]) if places else None
 
 
-def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
-    found = ((node, one) for node in nodes for one in tree.below([node.name])[1:])
-    below = {one.name: one for node, one in found if not is_direct or node.name in one.bases}
-    parents = _names(last_part(node.name) for node in nodes if len(tree.below([node.name])) > 1)
-    roots = parents or f"`{last_part(nodes[0].name)}`"
-    places = _places(below.values())
+def _subclasses(node: ClassNode, tree: Hierarchy, is_direct: bool) -> Fact | None:
+    below, name = tree.below([node.name])[1:], last_part(node.name)
+    places = _places(one for one in below if not is_direct or node.name in one.bases)
     if not places:
-        own = _places(nodes)
-        return Fact(f"No class that extends {roots} [1] is recorded.", own[:1]) if own else None
+        own = _places([node])
+        return Fact(f"No class that extends `{name}` [1] is recorded.", own) if own else None
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
-    return Fact(f"{roots} has at least {count}: {_listed(places)}.", places[:MAX_NAMED])
+    return Fact(f"`{name}` has at least {count}: {_listed(places)}.", places[:MAX_NAMED])
 
 
-def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) -> Fact | None:
-    found = {node.name: implementers for node in nodes if (implementers := tree.implementers(node.name))[1]}
-    types = {one.name: one for _, some in found.values() for one in some}
-    places = tuple(sorted(_places(types.values()), key=lambda place: is_test(place.source)))
-    verb = " or ".join(dict.fromkeys(verb for verb, _ in found.values()))
-    text = f"{_names(found)} is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
+def _implementers(node: ClassNode, tree: Hierarchy, is_test: IsTest) -> Fact | None:
+    verb, types = tree.implementers(node.name)
+    places = tuple(sorted(_places(types), key=lambda place: is_test(place.source)))
+    text = f"`{node.name}` is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
     return Fact(text, places[:MAX_NAMED]) if places else None
 
 
@@ -222,7 +220,7 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         texts.append(f"`{full}` is used by at least {count}: {some_of(marks, SHOWN_USERS)}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line,) * 2, True) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
-    below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
+    below = _subclasses(nodes[0], tree, is_direct=False) if is_affected and nodes else None  # a function has none
     if below and len(tree.below([nodes[0].name])) > 1:
         texts.append(re.sub(r"(?<=` )\[(\d+)\]", lambda number: f"[{int(number[1]) + len(places)}]", below.text))
         places += below.places
@@ -299,7 +297,3 @@ def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
 
 def _listed(places: Sequence[DefinedPlace]) -> str:
     return some_of([f"`{one.name}` [{number}]" for number, one in enumerate(places, start=1)], MAX_NAMED)
-
-
-def _names(names: Iterable[str]) -> str:
-    return " and ".join(f"`{name}`" for name in dict.fromkeys(names))

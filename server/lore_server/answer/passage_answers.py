@@ -16,7 +16,7 @@ from lore_server.answer.class_questions import DATA, DefinedPlace, Fact, asked_d
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps, valued
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, notes_of, release_of
+from lore_server.answer.release_facts import first_release, heading_of, notes_of, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -266,7 +266,7 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
         lines = (lines[0], lines[0] + text.count("\n"))
     facts = {"state": chunk.state, "library": chunk.library, "date": chunk.day, "outdated": outdated(chunk, today)}
     quote = without_gaps(chunk.source, text)
-    return with_fields(_citation(number, chunk, " > ".join(chunk.heading), lines, quote), **facts)
+    return with_fields(_citation(number, chunk, heading_of(chunk), lines, quote), **facts)
 
 
 def definition_citation(

@@ -19,7 +19,6 @@ from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "when_did", "since_when", "is_gone"))
-_KIND = wording("sentences")["kind"].pattern
 UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
 Event = tuple[re.Pattern[str], re.Pattern[str]]
@@ -69,7 +68,8 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     if (asked := asked_event(question)) is None:
         return None
     subject, done = asked
-    kind = None if done or looks_like_name(subject) else re.search(rf"\b{re.escape(subject)}`? {_KIND}\b", question)
+    whole = re.escape(subject) + _FORM["of_kind"].pattern
+    kind = None if done or looks_like_name(subject) else re.search(rf"\b{whole}", question, re.IGNORECASE)
     # a plain word, such as `json`, may name other things before `json parameter` is added
     added = _release(question, kind[0].replace("`", ""), "add", min, index, True) if kind else None
     if found := added or _release(question, subject, done, min, index):
@@ -129,6 +129,13 @@ def release_of(chunk: Chunk) -> str | None:
         return None
     places = (*reversed(chunk.heading), chunk.title, path.stem)
     return next((match[1] for match in map(_VERSION.search, places) if match), "")
+
+
+def heading_of(chunk: Chunk) -> str:
+    """Return the headings of a passage; none if it begins with the notes of another release than theirs."""
+    titled = (title for title in chunk.heading if chunk.type == KnowledgeType.RELEASE and _VERSION.search(title))
+    before = next((chunk.text.partition(title)[0] for title in titled if title in chunk.text), "")
+    return "" if re.search(r"(?m)^\s*[-*+] ", before) else " > ".join(chunk.heading)
 
 
 def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
