@@ -109,6 +109,9 @@ FILES = {
         for n in range(30)
     )
     + "/** Stows casks. */\nexport const stow = ({ stowDepth = 12, row }: StowOptions) => stowDepth * row\n",
+    "docs/reefs.md": "# Reefs\n\n"
+    + "".join(f"## Reef {n}\n\nThe `reefDepth` stops the default sounding of reef {n}.\n\n" for n in range(9))
+    + '## `reefDepth`\n<a id="reef-depth"></a>\n\n+ Default: `4` (fathoms)\n\nHow deep the water over a reef is.\n',
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -256,6 +259,7 @@ def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str
         ("What is the default beam of BeamPlanner?", "DEFAULT_BEAM = 7"),
         ("what is the default value of the stowDepth option", "stowDepth = 12"),
         ("which default for stowDepth is used?", "stowDepth = 12"),
+        ("What is the default of reefDepth?", "+ Default: `4` (fathoms)"),
     ],
 )
 def test_the_passage_that_states_a_default_comes_first(app: App, question: str, value: str) -> None:

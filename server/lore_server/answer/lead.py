@@ -122,7 +122,7 @@ def valued(question: str, chunks: Iterable[Chunk]) -> list[Chunk]:
     name = asked["subject"].rstrip(".-")
     states = rf"\bdefault_?{re.escape(name)}{_LITERAL}"  # an ordinary word may have other values too
     if looks_like_name(name):
-        states = rf"{states}|{spelled(name).pattern}(?:{_LITERAL}|[^\n]{{0,120}}\bdefaults?\b)"
+        states = rf"{states}|{spelled(name).pattern}(?:{_LITERAL}|{_FORM['states_default'].pattern})"
     return [one for one in chunks if re.search(states, one.text, re.IGNORECASE)][:1]
 
 
