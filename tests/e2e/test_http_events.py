@@ -1,4 +1,4 @@
-"""Follow an answer and a job as server-sent events over a real connection."""
+"""Follow an answer as server-sent events over a real connection."""
 
 import json
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ import pytest
 
 from tests.harness import http_client, model_server
 from tests.harness.commands import SECONDS
-from tests.harness.interfaces import bearer, serving
+from tests.harness.interfaces import serving
 from tests.harness.model_server import GEMINI, honest
-from tests.harness.projects import copy_project, settle
+from tests.harness.projects import copy_project
 
 EVENTS = {"Accept": "text/event-stream"}
 
@@ -90,22 +90,3 @@ def test_a_missing_index_is_reported_as_a_problem(tmp_path: Path) -> None:
         ((name, problem),) = ask(url, "anything", **EVENTS)
 
     assert (name, problem["code"]) == ("problem", "INDEX_MISSING")
-
-
-def test_a_sync_is_followed_from_start_to_end(project: Path) -> None:
-    (project / "docs" / "new.md").write_text("# New\n\nA page that the sync finds.\n")
-    settle(project)
-    with (
-        serving(project) as url,
-        httpx2.Client(base_url=f"{url}/api", headers=bearer(project), timeout=SECONDS) as client,
-    ):
-        job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 0}).json()
-        with client.stream("GET", f"/jobs/{job['id']}", headers=EVENTS) as reply:
-            found = list(events(reply))
-        missing = client.get("/jobs/nope", headers=EVENTS)
-
-    assert {name for name, _ in found} == {"job"}
-    assert {record["id"] for _, record in found} == {job["id"]}
-    assert [record["state"] for _, record in found][-1] == "done"
-    assert found[-1][1]["report"]["created"] >= 1
-    assert missing.status_code == 404

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from lore_etl.core.errors import Busy, Cancelled, InvalidArgument, JobNotFound
+from lore_etl.core.errors import Busy, Cancelled, InvalidArgument
 from lore_etl.core.progress import Listener
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
@@ -40,13 +40,13 @@ def streamed(contract: Contract, operation: str, call: Work, **arguments: Any) -
     """Return the events of a call of this operation, for which `call` does the work."""
 
     async def run() -> list[bytes]:
-        return await read_all(await events_of(contract[operation], arguments, Calls(contract, call)))
+        return await read_all(events_of(contract[operation], arguments, Calls(contract, call)))
 
     return parsed(anyio.run(run))
 
 
 def test_the_contract_declares_which_operations_stream(contract: Contract) -> None:
-    assert {one.id for one in contract if one.is_streamed} == {"ask_knowledge_base", "get_job"}
+    assert {one.id for one in contract if one.is_streamed} == {"ask_knowledge_base"}
 
 
 def test_an_answer_is_streamed_in_order_and_ends_with_its_result(contract: Contract) -> None:
@@ -77,12 +77,10 @@ def test_a_failure_is_sent_as_an_error_event(contract: Contract, error: Exceptio
 
 def test_an_error_before_the_stream_starts_is_an_ordinary_error_reply(contract: Contract) -> None:
     def call(name: str, arguments: JSON, listener: Listener) -> JSON:
-        raise JobNotFound("There is no such job.")
+        raise AssertionError("a rejected call does no work")
 
     with pytest.raises(InvalidArgument):
-        anyio.run(events_of, contract["ask_knowledge_base"], {"query": ""}, Calls(contract, call))
-    with pytest.raises(JobNotFound):
-        anyio.run(events_of, contract["get_job"], {"id": "nope"}, Calls(contract, call))
+        events_of(contract["ask_knowledge_base"], {"query": ""}, Calls(contract, call))
 
 
 def test_heartbeats_are_sent_while_there_is_no_event(contract: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +92,7 @@ def test_heartbeats_are_sent_while_there_is_no_event(contract: Contract, monkeyp
         return {}
 
     async def run() -> list[bytes]:
-        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
+        response = events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
         chunks = []
         async for chunk in response.body_iterator:
             chunks.append(bytes(chunk))  # type: ignore[arg-type]
@@ -123,7 +121,7 @@ def test_work_stops_at_its_next_event_after_the_client_disconnects(contract: Con
         return {}
 
     async def run() -> None:
-        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
+        response = events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
         there = anyio.Event()
 
         async def send(message: Any) -> None:
@@ -144,23 +142,3 @@ def test_work_stops_at_its_next_event_after_the_client_disconnects(contract: Con
 
     anyio.run(run)
     assert len(outcome) == 1
-
-
-def test_a_job_is_sent_when_it_changes_and_at_its_end(contract: Contract) -> None:
-    states = [
-        {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.1},
-        {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.3, "rate": 2},
-        {"id": "j", "state": "running", "stage": "read", "done": 2, "seconds": 0.5},
-        {"id": "j", "state": "cancelled", "seconds": 0.6},
-    ]
-    asked: list[JSON] = []
-
-    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
-        asked.append(arguments)
-        return states.pop(0)
-
-    found = streamed(contract, "get_job", call, id="latest", wait_seconds=60)
-
-    assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]
-    assert [request["id"] for request in asked] == ["latest", "j", "j", "j"]
-    assert all(request["wait_seconds"] == 0 for request in asked)

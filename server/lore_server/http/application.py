@@ -160,7 +160,7 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
                 check(operation, site)
                 arguments = await reader.arguments(request)
                 if operation.is_streamed and wants_events(request):
-                    return await events_of(operation, arguments, calls)
+                    return events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation.id, arguments))
             except LoreError as error:
                 return refused(in_envelope(error, operation.envelope, {}))

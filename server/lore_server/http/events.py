@@ -1,9 +1,8 @@
-"""Server-sent events: an answer while it is written, a job while it runs. A disconnect frees the working thread."""
+"""Server-sent events: an answer while it is written. A disconnect frees the working thread."""
 
 import asyncio
 import json
 import threading
-import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -21,10 +20,7 @@ from lore_server.http.guard import RENEW
 from lore_server.replies.problem import problem
 
 HEARTBEAT_SECONDS = 15.0
-STEP_SECONDS = 0.2
-QUIET_SECONDS = 1.0  # the interval for an unchanged job, whose seconds increase
 _HEARTBEAT = b": \n\n"
-_CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 Stream = AsyncGenerator[bytes, None]
 
 
@@ -58,13 +54,9 @@ def wants_events(request: Request) -> bool:
     return any(kind.strip() == EVENTS and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
 
-async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
-    """Return the event stream of an operation. Raises LoreError if the call fails before its first event."""
-    arguments = operation.accept(arguments)
-    if not operation.is_waiting:
-        return Events(_answer(operation, arguments, calls))
-    arguments["wait_seconds"] = 0
-    return Events(_job(operation, await calls.run(operation.id, arguments), calls))
+def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
+    """Return the event stream of an answer. Raises InvalidArgument."""
+    return Events(_answer(operation, operation.accept(arguments), calls))
 
 
 async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
@@ -96,29 +88,6 @@ async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream
     finally:
         disconnected.set()
         worker.cancel()
-
-
-async def _job(operation: Operation, record: JSON, calls: Calls) -> Stream:
-    """Stream a `job` event at each step, about five per second at most, until the job ends."""
-    shown: JSON | None = None
-    shown_at = 0.0
-    while True:
-        steps = without_clocks(record)
-        if steps != shown or time.monotonic() - shown_at >= QUIET_SECONDS:
-            yield event_of("job", record)
-            shown, shown_at = steps, time.monotonic()
-        if record["state"] != "running":
-            return
-        await asyncio.sleep(STEP_SECONDS)
-        try:
-            record = await calls.run(operation.id, {"id": record["id"], "wait_seconds": 0})
-        except LoreError as error:
-            yield event_of("problem", problem(error))
-            return
-
-
-def without_clocks(record: JSON) -> JSON:
-    return {key: value for key, value in record.items() if key not in _CLOCKS}
 
 
 def event_of(kind: str, value: object) -> bytes:

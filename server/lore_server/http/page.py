@@ -26,7 +26,7 @@ from lore_server import __version__
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import PROJECTS
-from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
+from lore_server.http.events import Events, Stream, event_of
 from lore_server.http.guard import LIST, refused
 from lore_server.http.site import ASSETS, EDITOR, PROJECT, Site
 
@@ -35,11 +35,13 @@ SHELL = "index.html"
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 STATE = "/page/state"
 READY = "/readyz"
-IDLE_SECONDS = 0.5  # between two checks while no job runs
+STEP_SECONDS, IDLE_SECONDS = 0.2, 0.5  # between two checks while a job runs, and while none does
+QUIET_SECONDS = 1.0  # between two events about a job that only takes longer
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
 HEALTH_SECONDS = 60.0
 READING = 4  # threads for all pages together
 LIST_PAGE = Path(__file__).with_name("projects.html").read_text(encoding="utf-8")
+_CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
@@ -135,7 +137,7 @@ async def _states(pulse: Pulse) -> Stream:
         state = await pulse.read(lambda app: app.state())
         job = state.get("job", {})
         is_running = job.get("state") == "running"
-        lasting = {part: without_clocks(value) for part, value in state.items()}
+        lasting = {part: _without_clocks(value) for part, value in state.items()}
         longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
         if lasting != shown or time.monotonic() - shown_at >= longest:
             yield event_of("state", {**state, "now": timestamp()})
@@ -146,6 +148,10 @@ async def _states(pulse: Pulse) -> Stream:
             checked, checked_at = parts, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
+
+
+def _without_clocks(part: JSON) -> JSON:
+    return {key: value for key, value in part.items() if key not in _CLOCKS}
 
 
 def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
