@@ -229,7 +229,6 @@ def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(m
     me.call("update_project_main", project_id="git@host:team/My App.git", content="# Rules\n")
     address = "knowledge://projects/git%40host%3Ateam%2FMy%20App.git/main"
 
-    assert address in me.resources()
     assert me.read(address) == ("text/markdown", "# Rules\n")
     assert me.read("knowledge://projects/git@host:team/My App.git/main")[1] == "# Rules\n"
     assert {f"knowledge://projects/{{project_id}}/{path}" for path in ("main", "files", "chapters/{filename}")} <= set(

@@ -60,10 +60,6 @@ class Agent:
         """Return the offered tools by name."""
         return {tool.name: tool for tool in self._portal.call(self._client.list_tools).tools}
 
-    def resources(self) -> list[str]:
-        """Return the URIs of the resources."""
-        return [str(resource.uri) for resource in self._portal.call(self._client.list_resources).resources]
-
     def templates(self) -> list[str]:
         """Return the URI templates of the resources."""
         found = self._portal.call(self._client.list_resource_templates).resource_templates

@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import parse_qs, unquote
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, NotFound, ProjectNotFound, UsageError
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import NOBODY
 from lore_etl.core.tables import table
@@ -43,16 +42,13 @@ class Resources:
         self._calls, self._has_projects = calls, has_projects
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """Return the handbook and, with the toolset `projects`, the main documents."""
+        """Return the handbook; all other resources have templates."""
         about = "How to use the tools: queries, types, freshness, jobs, cursors, errors"
         size = HANDBOOK_FILE.stat().st_size
         handbook = types.Resource(
             uri=HANDBOOK, name="handbook", title="Handbook", description=about, mime_type=MARKDOWN, size=size
         )
-        if not self._has_projects:
-            return types.ListResourcesResult(resources=[handbook])
-        mains = await self._calls.read(lambda call: [*_project_mains(call)])
-        return types.ListResourcesResult(resources=[handbook, *mains], ttl_ms=0, cache_scope="private")
+        return types.ListResourcesResult(resources=[handbook])
 
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -109,24 +105,6 @@ def _contents(call: Call, uri: str) -> Contents:
 
 def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:
     return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)
-
-
-def _project_mains(call: Call) -> Iterator[types.Resource]:
-    """Yield the existing main documents; nothing if the folder is unreadable, which a tool call reports."""
-    try:
-        projects = call("list_projects", {}, NOBODY)["projects"]
-    except LoreError:
-        return
-    for project in projects:
-        if project["has_main"]:
-            name = project["project_id"]
-            yield types.Resource(
-                uri=f"{PREFIX}{quote(name, safe='')}/main",
-                name=f"{name}/main",
-                title=name,
-                description="Instructions of the project",
-                mime_type=MARKDOWN,
-            )
 
 
 def read_project(uri: str, call: Call) -> Contents:
