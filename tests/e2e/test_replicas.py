@@ -104,7 +104,6 @@ def test_a_replica_names_its_snapshot_and_serves_only_reading(tmp_path: Path) ->
         }
         assert counts[("query_documents", "done")] == 1
         assert counts[("manage_knowledge_base", "FORBIDDEN")] == 1
-        assert abs(families["lore_snapshot_created_seconds"].samples[0].value - time.time()) < 600
         limited = NamedTokens(user_state_folder()).add("ferry-only", {"ferry": "read"}, 1)
         own = {"Authorization": f"Bearer {limited}"}
         assert [http_client.get(url + path, headers=own).status_code for path in ("/readyz", "/metrics")] == [200, 403]

@@ -143,7 +143,7 @@ def serve_replica(
             pulse = Pulse(replica.hold, anyio.Event())
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(replica.follow)
-                await server.run(about, replica.call, pulse, created=lambda: replica.published.created)
+                await server.run(about, replica.call, pulse)
                 tasks.cancel_scope.cancel()
 
         with _listening(site, toolsets) as server:
@@ -163,14 +163,7 @@ class Server:
         name = f"[{self.site.host}]" if ":" in self.site.host else self.site.host
         return f"http://{name}:{self.listener.getsockname()[1]}"
 
-    async def run(
-        self,
-        about: str,
-        call: Call,
-        pulse: Pulse,
-        more: Sequence[Route] = (),
-        created: Callable[[], float] | None = None,
-    ) -> None:
+    async def run(self, about: str, call: Call, pulse: Pulse, more: Sequence[Route] = ()) -> None:
         """Announce the server and answer requests, until a signal or `pulse.stopping`."""
         terminal.err(f"Lore serves {about}\n{self.site.notice}\n")
         import uvicorn
@@ -188,7 +181,7 @@ class Server:
 
         call = audited(call, load_contract(), self.site)
         more = [*more, *webhook_routes(self.site, call, pulse.hold)]
-        web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more, created)
+        web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more)
         config = uvicorn.Config(
             web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
         )

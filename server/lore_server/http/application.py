@@ -1,6 +1,6 @@
 """Build the application of `lore serve`: all routes behind the guard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 import mcp_types as types
@@ -53,13 +53,12 @@ def build_http(
     pulse: Pulse,
     toolsets: Sequence[str] | None = None,
     more: Sequence[Route] = (),
-    created: Callable[[], float] | None = None,
 ) -> ASGIApp:
-    """Return the application, with `more` routes before its own; `created` returns when a replica was published."""
+    """Return the application, with `more` routes before its own."""
     if not missing_packages("team"):
         from lore_server.http.metrics import measured
 
-        call, route = measured(call, created)
+        call, route = measured(call)
         more = [*more, route]
     mcp = build_server(contract, Calls(contract, permitted(call, contract, site)), toolsets)
     list_only_permitted(mcp, contract, site)

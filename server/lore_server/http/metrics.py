@@ -1,9 +1,8 @@
 """Count and time the calls of a server for Prometheus."""
 
-from collections.abc import Callable
 from time import perf_counter
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,13 +16,10 @@ from lore_server.http.access import ACCESS, Level
 from lore_server.http.guard import refused
 
 
-def measured(call: Call, created: Callable[[], float] | None) -> tuple[Call, Route]:
+def measured(call: Call) -> tuple[Call, Route]:
     """Return the call with a measurement of each outcome, and `/metrics` for those who may read every project."""
     registry = CollectorRegistry()
     seconds = Histogram("lore_call_seconds", "Duration of calls.", ("operation", "outcome"), registry=registry)
-    if created is not None:
-        gauge = Gauge("lore_snapshot_created_seconds", "When the snapshot was published.", registry=registry)
-        gauge.set_function(created)
 
     def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
         began = perf_counter()
