@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -117,7 +117,7 @@ class UnifiedSearch:
         counts = {"total_found": len(hits), "total_indexed": scope.total}
         reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
         if not hits:
-            reply["suggestion"] = self._suggestion(query, tags)
+            reply["suggestion"] = self._suggestion()
         return paging.of_rows(reply, "results", rows, paging.Page(start, len(hits), mark), max_tokens)
 
     def _hits(self, found: SearchOutcome, scope: Scope) -> list[Hit]:
@@ -131,21 +131,10 @@ class UnifiedSearch:
         hits.sort(key=lambda hit: -hit[0].score)
         return [hit for hit in hits if hit[0].score > THRESHOLD]
 
-    def _suggestion(self, query: str, tags: Sequence[str]) -> str:
-        """Return other sources that contain the words, or advice for another search."""
-        for fields, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
-            scope = self.scope(DEFAULT, with_tags)
-            holding = {
-                candidate.chunk.source
-                for candidate in self._queries.find(query, part=Part(files=scope.files)).candidates
-                if candidate.keyword
-            }
-            if holding:
-                counts = Counter(scope.source_of[path] for path in sorted(holding))
-                return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
+    def _suggestion(self) -> str:
         if not self.scope(DEFAULT).total:
             return "This project has no such documents; query_documents searches all indexed files."
-        return "Use other or fewer words, or query_documents, which searches all indexed files."
+        return "Use other or fewer words, more sources or no tags, or query_documents, which searches all files."
 
     def scope(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
         """Return the files of these or the default sources; with tags, only files that have one of them."""
