@@ -22,7 +22,7 @@ pytestmark = pytest.mark.later
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
-    "python", "program", "dependencies", "configuration", "knowledge", "index folder", "owner", "contract", "database",
+    "python", "program", "dependencies", "configuration", "index folder", "owner", "contract", "database",
     "collection", "keywords", "verification", "embedding", "answers", "disk", "mcp", "clients",
 ]  # fmt: skip
 

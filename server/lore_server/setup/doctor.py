@@ -43,7 +43,6 @@ def examine(session: Session, only: Collection[str] = ()) -> JSON:
         "program": place.program,
         "dependencies": place.dependencies,
         "configuration": lambda: place.configuration(session),
-        "knowledge": lambda: place.knowledge(session),
         "index folder": lambda: place.index_folder(index),
         "owner": lambda: place.owner(index),
     }

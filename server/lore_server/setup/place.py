@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from lore_etl.config.project import CONFIG_NAME, knowledge_home, read_layers, user_config
+from lore_etl.config.project import CONFIG_NAME, read_layers, user_config
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_in_use, is_ours, remark
 from lore_etl.stores.owner_file import read_note
@@ -81,16 +81,6 @@ def configuration(session: Session) -> Finding:
         problem, _, remedy = layers.warning.partition(". ")
         return Finding("warn", f"{problem}.", remedy)
     return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
-
-
-def knowledge(session: Session) -> Finding:
-    """Report whether knowledge awaits confirmation for this folder. Fetches nothing."""
-    from lore_server.services.knowledge_library import Library
-
-    library = Library(knowledge_home(os.environ), session.root)
-    if note := library.note():
-        return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
-    return Finding("ok", f"in {library.home}; nothing is waiting for confirmation")
 
 
 def index_folder(folder: Path) -> Finding:
