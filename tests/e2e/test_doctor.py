@@ -22,7 +22,7 @@ pytestmark = pytest.mark.later
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
-    "python", "program", "dependencies", "configuration", "index folder", "owner", "contract", "database",
+    "python", "program", "configuration", "index folder", "owner", "contract", "database",
     "collection", "keywords", "verification", "embedding", "answers", "disk", "mcp", "clients",
 ]  # fmt: skip
 
@@ -120,11 +120,10 @@ def test_a_missing_model_fails_its_check_without_a_crash(project: Path) -> None:
     mine = project.parent / "mine.toml"
     mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
-    code, found = look(project, "embedding", "dependencies", options=("-c", str(mine)))
+    code, found = look(project, "embedding", options=("-c", str(mine)))
 
     assert code == 1
     assert found["embedding"]["status"] == "failed"
-    assert found["dependencies"]["status"] == "ok"
 
 
 def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(project: Path) -> None:
@@ -284,7 +283,7 @@ def test_a_package_that_cannot_be_imported_fails_only_the_checks_that_need_it(
     assert code == 1
     assert found[fails]["status"] == "failed"
     assert "it is broken" in found[fails]["detail"]
-    assert found["python"]["status"] == found["dependencies"]["status"] == found["owner"]["status"] == "ok"
+    assert found["python"]["status"] == found["owner"]["status"] == "ok"
 
 
 def test_an_entry_for_another_project_in_the_users_file_does_not_count(project: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import InvalidArgument
-from lore_server.setup import clients, place
+from lore_server.setup import clients
 from lore_server.setup.clients import CLIENTS, Client, EntryRequest, build, client_named, command_line
 from tests.harness.commands import LORE
 from tests.harness.projects import ROOT
@@ -144,29 +144,3 @@ def test_every_client_is_documented_with_its_files(client: object) -> None:
     assert described.project_file is None or f"`{described.project_file}`" in PAGE
     assert f"/{described.home[2]}`" in PAGE
     assert described.root is None or f'"{described.root}"' in PAGE
-
-
-@pytest.mark.parametrize(
-    ("version", "asked", "fits"),
-    [
-        ("1.5.9", "<1.6,>=1.5.9", True),
-        ("1.6.0", "<1.6,>=1.5.9", False),
-        ("1.6", "<1.6", False),
-        ("2.13.0+cpu", "==2.13.0", True),
-        ("2.13.1", "==2.13.0", False),
-        ("10.0", ">=9", True),
-        ("4", ">=4.0.0,<5", True),
-        ("1.0rc1", ">=1", True),
-        ("0.9", "", True),
-    ],
-)
-def test_versions_are_compared_numerically(
-    monkeypatch: pytest.MonkeyPatch, version: str, asked: str, fits: bool
-) -> None:
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: [f"typer{asked}"])
-    monkeypatch.setattr("importlib.metadata.version", lambda name: version)
-
-    found = place.dependencies()
-
-    assert found.status == ("ok" if fits else "failed")
-    assert fits or f"typer is {version}, but Lore requires" in found.detail

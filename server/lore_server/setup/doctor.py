@@ -41,7 +41,6 @@ def examine(session: Session, only: Collection[str] = ()) -> JSON:
     before: dict[str, Check] = {
         "python": place.python,
         "program": place.program,
-        "dependencies": place.dependencies,
         "configuration": lambda: place.configuration(session),
         "index folder": lambda: place.index_folder(index),
         "owner": lambda: place.owner(index),

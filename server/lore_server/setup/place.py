@@ -5,7 +5,6 @@ import platform
 import sys
 import tempfile
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +15,7 @@ from lore_etl.stores.owner_file import read_note
 from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server import __version__
 from lore_server.owner.session import Session
-from lore_server.setup.clients import PACKAGE, is_on_path, running_command
-
-REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
+from lore_server.setup.clients import is_on_path, running_command
 
 
 @dataclass(frozen=True)
@@ -43,33 +40,6 @@ def python() -> Finding:
 def program() -> Finding:
     where = "on PATH" if is_on_path() else "not on PATH: clients get its full path"
     return Finding("ok", f"Lore {__version__}, {' '.join(running_command())} ({where})")
-
-
-def dependencies() -> Finding:
-    """Compare the installed version of each package with the required range, without importing it."""
-    try:
-        required = metadata.requires(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        return Finding("failed", "Lore itself is not installed.", REINSTALL)
-    wanted = [requirement for requirement in required if "extra ==" not in requirement]
-    wrong = list(filter(None, map(_problem, wanted)))
-    if wrong:
-        return Finding("failed", "; ".join(wrong), REINSTALL)
-    return Finding("ok", f"{len(wanted)} packages, all within the required ranges")
-
-
-def _problem(requirement: str) -> str | None:
-    """Return the problem with one package, by its release numbers; None if there is none."""
-    from packaging.requirements import Requirement
-    from packaging.version import Version
-
-    asked = Requirement(requirement)
-    try:
-        installed = metadata.version(asked.name)
-    except metadata.PackageNotFoundError:
-        return f"{asked.name} is not installed"
-    is_met = Version(installed).base_version in asked.specifier
-    return None if is_met else f"{asked.name} is {installed}, but Lore requires {asked.specifier}"
 
 
 def configuration(session: Session) -> Finding:
