@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from lore_etl.stores.owner_file import note_of
+from tests.harness import http_client
 from tests.harness.commands import PREPARED, run_lore
+from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 from tests.harness.trying import often
 
@@ -65,6 +67,24 @@ def test_no_command_touches_the_targets_of_symlinks(tmp_path: Path, home: Path, 
     assert everything_in(home) == before
     assert not list(tmp_path.rglob("pwned"))
     assert not (project / ".lore").is_symlink()
+
+
+@pytest.mark.parametrize("target", often(["missing", "folder", "file", ".lore"], {"missing", ".lore"}))
+def test_no_command_creates_or_renames_what_a_symlink_in_place_of_the_folder_leads_to(
+    tmp_path: Path, home: Path, target: str
+) -> None:
+    write_project(home, {".lore/file": CONTENT})
+    before = sorted(home.rglob("*"))
+
+    for number, command in enumerate([["serve"], *COMMANDS]):
+        project = write_project(tmp_path / str(number), {"docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n"})
+        (project / ".lore").symlink_to(home / target)
+        if command == ["serve"]:
+            with serving(project) as url:
+                assert http_client.get(f"{url}/livez").status_code == 200
+        else:
+            run_lore(*command, "--json", cwd=project)
+        assert sorted(home.rglob("*")) == before, command
 
 
 def test_a_sync_reports_the_folder_it_set_aside_and_the_search_then_works(tmp_path: Path, home: Path) -> None:

@@ -14,7 +14,7 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl, ValidationError
 from starlette.routing import Route
 
-from lore_etl.config.project import user_state_folder
+from lore_etl.config.project import index_folder, user_state_folder
 from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings, is_loopback
 from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
@@ -194,7 +194,7 @@ def site_of(
         issuer = Issuer(settings.auth)
     is_open = not is_loopback(server.host)
     is_index = not many and not is_replica
-    folder = (root / settings.index.path).resolve() if is_index else user_state_folder()
+    folder = index_folder(root, settings.index.path) if is_index else user_state_folder()
     bound = set() if server.host in _EVERYWHERE else {server.host.casefold()}
     return Site(
         project=root.name,
