@@ -1,4 +1,4 @@
-"""Test that Lore never runs modules of a project, whatever their names and the value of `PYTHONPATH`."""
+"""Test that Lore never runs code of a project, whatever its names and the values of `PYTHONPATH` and `PATH`."""
 
 import os
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.harness.commands import LORE, start_lore
+from tests.harness.evaluation import commit
 from tests.harness.owners import stop_owners
-from tests.harness.projects import ROOT
+from tests.harness.projects import ROOT, write_project
 from tests.harness.stdio import StdioClient
 from tests.harness.trying import is_long
 
@@ -51,6 +52,23 @@ def test_a_projects_modules_are_never_imported(project: Path, tmp_path: Path, mo
     assert done["sync"].returncode == 0, done["sync"].stderr
     assert all("guide.md" in done[name].stdout for name in ("search lighthouse", "search lighthouse --no-daemon"))
     assert "guide.md" in str(reply)
+
+
+@pytest.mark.parametrize("folders", [".", "./bin:"])
+def test_a_projects_programs_are_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: str) -> None:
+    project = write_project(tmp_path / "project", {"guide.md": "# Lighthouse\n\nIt warns ships of the rocks.\n"})
+    commit(project, "Add the lighthouse")
+    for path in ("git", "less", "bin/git", "bin/less"):
+        write_project(project, {path: f"#!/bin/sh\necho {path} >> {tmp_path / 'run'}\n"})
+        (project / path).chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([folders, os.environ["PATH"]]))
+
+    start_lore("sync", cwd=project)
+    why = [start_lore("why", "guide.md", *options, cwd=project) for options in ((), ("--no-daemon",))]
+    stop_owners(project)
+
+    assert ["Add the lighthouse" in done.stdout for done in why] == [True, True]
+    assert not (tmp_path / "run").exists(), (tmp_path / "run").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", ["server", "etl"])

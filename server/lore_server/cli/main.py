@@ -18,6 +18,7 @@ TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--confi
 def main() -> None:
     """Run the bridge for a plain `lore mcp`, otherwise the whole command line."""
     ignore_project_modules()
+    ignore_project_programs()
     from importlib import import_module
 
     from lore_etl.system.processes import prepare_streams
@@ -63,6 +64,13 @@ def ignore_project_modules() -> None:
     sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder) not in dropped]
     if kept:
         os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+
+
+def ignore_project_programs() -> None:
+    """Drop relative folders from `PATH`, as in `PATH=.`, for child processes too: a project may contain a `git`."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, folders)) or os.defpath
+    os.environ["NODEFAULTCURRENTDIRECTORYINEXEPATH"] = "1"  # else Windows looks in the current folder first
 
 
 def _holds_packages(folder: str, here: str) -> bool:
