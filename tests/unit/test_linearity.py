@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 from itertools import product
 from math import isqrt
+from pathlib import Path
 
 import pytest
 
 from lore_etl.chunking import chunk
 from lore_etl.core.frontmatter import FrontMatterError, read_front_matter
+from lore_etl.files.git_folder import Head, head
 from lore_etl.files.redaction import redact
 from lore_etl.relations.classes import resolve
 from lore_etl.sources.kinds import SourceSet
@@ -18,6 +20,7 @@ from lore_etl.sources.source import SourceContext
 from lore_etl.stores.tokenizer import terms
 from lore_server.query.parse import verbs
 from tests.harness.models import counter
+from tests.harness.projects import write_project
 from tests.harness.steps import steps
 from tests.harness.texts import facts_of
 
@@ -33,6 +36,8 @@ COUNTED = 20  # steps are counted for a part of the size, because counting is ex
 SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
     ("a.md", "brackets"): lambda n: "[" * n,
     ("a.md", "spaces in a heading"): lambda n: "#" + " " * n + "x",
+    ("a.md", "spaces within a heading"): lambda n: "# a" + " " * n + "b",
+    ("a.md", "tabs and signs within a heading"): lambda n: "# a" + "\t#" * (n // 2) + "b",
     ("a.md", "deep lists"): lambda n: "".join("  " * m + "- a\n" for m in range(isqrt(n))),
     ("a.md", "list marks"): lambda n: "- " * n,
     ("a.md", "deep quotes"): lambda n: ">" * n,
@@ -138,6 +143,18 @@ def test_files_are_read_in_linear_time(path: str, name: str, is_linear: Check) -
     assert source is not None
 
     is_linear(lambda n: chunk(source.document(path, SHAPES[path, name](n)), counter()), 30_000)
+
+
+@both
+@pytest.mark.parametrize("piece", ["\r", " ", '"', "worktree = "])
+def test_the_configuration_of_a_submodule_is_read_in_linear_time(tmp_path: Path, piece: str, is_linear: Check) -> None:
+    write_project(tmp_path, {".git": "gitdir: git", "git/config": ""})
+
+    def read(size: int) -> None:
+        (tmp_path / "git" / "config").write_text(f"worktree = a{piece * (size // len(piece))}b")
+        assert head(tmp_path) == Head()
+
+    is_linear(read, 50_000)
 
 
 KEY = "-----BEGIN PRIVATE " + "KEY-----\n"

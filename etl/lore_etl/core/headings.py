@@ -7,8 +7,8 @@ from typing import NamedTuple
 from lore_etl.core.text import one_line
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_CLOSING = re.compile(r"(?:^| )#+$")
 # a fence can begin on the line of a list item; the item's other lines are then indented
 _FENCE = re.compile(r"^([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_END = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*$")
@@ -89,7 +89,7 @@ def without_markup(text: str) -> str:
 def heading_of(line: str) -> tuple[int, str] | None:
     """Return level and title of an ATX heading, or None. Setext headings do not count: rules look like them."""
     found = _HEADING.match(line)
-    return (len(found[1]), one_line(_CLOSING.sub("", found[2] or ""))) if found else None
+    return (len(found[1]), _CLOSING.sub("", one_line(found[2] or ""))) if found else None
 
 
 def heading_line(level: int, title: str) -> str:

@@ -18,11 +18,11 @@ from lore_etl.system.open_folder import read_below
 NO_HISTORY = "This project has no git history."
 ALLOCATION = {"GIT_ALLOC_LIMIT": "256m"}
 """For git's environment: it would keep an object that unpacks to gigabytes, or a reply without end, in memory."""
-_WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?(.*?)"?[ \t\r]*$', re.MULTILINE)
+_WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=(.*)$", re.MULTILINE)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)
 _LARGEST, _LARGEST_CONFIG, _LARGEST_PACKED = 4_096, 1_000_000, 64_000_000
-_READ = ("HEAD", "config", "config.worktree", "info", "objects", "packed-refs", "refs", "shallow")
+_READ = ("HEAD", "config", "config.worktree", "info", "objects", "packed-refs", "refs", "reftable", "shallow")
 _ALTERNATES = ("objects/info/alternates", "objects/info/http-alternates")
 
 
@@ -89,7 +89,8 @@ def _linked(top: Path, pointer: Path) -> Repository:
     else:
         config = read_regular(folder / "config", _LARGEST_CONFIG).decode()
         (tree,) = _WORKTREE.findall(config)  # git writes it once for submodules, quoted
-        common, back, is_own = folder, folder / re.sub(r"\\(.)", r"\1", tree) / ".git", True
+        place = re.sub(r"\\(.)", r"\1", tree.strip().removeprefix('"').removesuffix('"'))
+        common, back, is_own = folder, folder / place / ".git", True
     if not is_own or back.resolve() != pointer.resolve() or os.path.lexists(common / "commondir"):
         raise _refused("leads to a repository that does not belong to it")
     return Repository(top, folder, common)
