@@ -181,6 +181,7 @@ class Index:
             message = f"The index is read-only: {self.index_folder} cannot be written."
             raise StorageError(message, "Make it writable, or set index.path to another folder, then sync again.")
         self.own()
+        inspect(self.index_folder)  # a checkout may have put links there meanwhile
 
     @property
     def catalogue(self) -> Catalogue:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import IndexSettings, Settings
-from lore_etl.core.errors import ForeignIndex, IndexMissing
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import ForeignIndex, IndexMissing, InvalidPath, StorageError
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores import claim
 from lore_etl.system.nofollow import open_regular
@@ -107,6 +108,52 @@ def test_symlinks_added_to_our_index_folder_by_a_checkout_are_not_followed(
             with refused(ForeignIndex, hint="Delete .lore/"):
                 index.own()
             assert not claim.is_in_use(index.folder)
+
+    assert everything_in(outside) == before
+
+
+RUNNING = {"catalogue.seal", "catalogue.sqlite", "keywords"}
+
+
+@pytest.mark.parametrize("name", often([*LINKED, "catalogue.suspect", "vectors-1.suspect"], RUNNING))
+def test_symlinks_that_a_checkout_adds_while_the_index_is_in_use_are_not_followed(
+    project: Path, outside: Path, name: str
+) -> None:
+    with closing(open_index(project)) as index:
+        sync(index)
+        link = index.folder / name
+        if link.is_dir():
+            shutil.rmtree(link)
+        link.unlink(missing_ok=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(outside / ("folder" if name in ("keywords", "vectors-1") else "file"))
+        before = everything_in(outside)
+        write_project(project, {"docs/ferry.md": "# Ferry\n\nIt also sails at noon.\n"})
+
+        with refused(ForeignIndex, hint="Delete .lore/"):
+            sync(index)
+
+    assert everything_in(outside) == before
+
+
+def test_a_catalogue_that_a_checkout_replaces_by_a_symlink_is_not_read(project: Path, tmp_path: Path) -> None:
+    other = synced(write_project(tmp_path / "other", {"a.md": "# Other\n\nOnly this user may read it.\n"}))
+    with closing(open_index(project)) as index:
+        sync(index)
+        (index.folder / "catalogue.sqlite").unlink()
+        (index.folder / "catalogue.sqlite").symlink_to(other / "catalogue.sqlite")
+
+        with pytest.raises(InvalidPath, match="is a symlink"):
+            index.catalogue.check()  # needs a new connection, as do concurrent calls
+
+
+def test_a_temporary_file_that_is_a_symlink_is_not_followed(project: Path, outside: Path) -> None:
+    folder = synced(project)
+    (folder / f"job.json.{os.getpid()}.tmp").symlink_to(outside / "file")
+    before = everything_in(outside)
+
+    with pytest.raises(StorageError, match=r"job\.json"):
+        write_atomically(folder / "job.json", ["{}"])
 
     assert everything_in(outside) == before
 

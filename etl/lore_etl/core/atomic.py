@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.system.durable import replace, sync_folder
+from lore_etl.system.nofollow import open_regular
 from lore_etl.system.processes import born
 
 
@@ -23,7 +24,7 @@ def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_dura
     """Write a temporary file beside the target and rename it, with `is_durable` after a sync. Raises OSError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        with open(temporary, "wb", opener=lambda name, flags: open_regular(name, flags, mode)) as file:
             file.writelines(part if isinstance(part, bytes) else part.encode() for part in parts)
             if is_durable:
                 file.flush()

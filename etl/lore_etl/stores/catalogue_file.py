@@ -7,13 +7,14 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue_rows import COLUMNS, check, chunk_of, use_rows
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.snapshot import Derived, Snapshot
-from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
+from lore_etl.stores.sqlite_file import connect, is_damage, refuse_link, row_seal, stamp, unsealed, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 5
@@ -109,6 +110,7 @@ class CatalogueFile:
                 connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        refuse_link(self._path)  # a checkout may have put one there
         return connect(self._path, PAGE_BYTES, isolation_level=None)
 
     def close(self) -> None:
@@ -123,7 +125,7 @@ class CatalogueFile:
             with suppress(OSError):  # without a seal, the next open checks the file
                 found = stamp(self._path)
                 if found != self._read_seal():
-                    self._seal.write_text(found, encoding="utf-8")
+                    replace_content(self._seal, [found], 0o666)
 
     def _is_as_left(self) -> bool:
         with suppress(OSError):

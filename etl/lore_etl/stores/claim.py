@@ -285,7 +285,7 @@ def _write(folder: Path, record: ClaimRecord) -> None:
 
 
 def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             yield entry
             if is_real_folder(entry):

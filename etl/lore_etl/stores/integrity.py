@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import IndexDamaged, LoreError, StorageError, os_errors_as
+from lore_etl.system.nofollow import open_regular
 
 SEAL = "seal.json"
 Stamp = tuple[int, int, str]
@@ -67,7 +68,7 @@ def is_sealed(folder: Path) -> bool:
 def mark(store: Path) -> None:
     """Mark a damaged store. On a disk that cannot even do this, the error that is being reported has to suffice."""
     with suppress(OSError):
-        _mark_of(store).touch()
+        os.close(open_regular(_mark_of(store), os.O_WRONLY | os.O_CREAT))
 
 
 def unmark(store: Path) -> None:

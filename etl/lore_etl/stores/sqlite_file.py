@@ -60,6 +60,11 @@ def connect(
     return connection
 
 
+def refuse_link(file: Path) -> None:
+    if os.path.lexists(file) and leads_elsewhere(file.lstat()):
+        raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
+
+
 def in_portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the values in portions that fit into a statement, each with its placeholders."""
     left = list(values)
@@ -90,8 +95,7 @@ class Records:
 
     def __init__(self, file: Path, tables: str, hint: str) -> None:
         """Open the file, and create missing tables. Raises InvalidPath, StorageError."""
-        if os.path.lexists(file) and leads_elsewhere(file.lstat()):
-            raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
+        refuse_link(file)
         self._file, self._hint = file, hint
         with self._reporting():
             self._connection = sqlite3.connect(file)

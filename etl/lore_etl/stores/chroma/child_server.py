@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import DatabaseUnavailable, StorageError
+from lore_etl.system.nofollow import open_regular
 from lore_etl.system.processes import born, detached, kill, terminate
 
 LOG, LOCK, NOTE = "chroma.log", "chroma.lock", "chroma.note.lock"  # seals ignore files that end in `.lock`
@@ -46,10 +47,10 @@ class ChromaProcess:
     def __init__(self, folder: Path, port: int, log: Path) -> None:
         self.port = port
         self._log = log
-        if log.exists() and log.stat().st_size > LOG_BYTES:
-            os.truncate(log, 0)
-        with open(log, "ab") as output:
-            self._from_here = output.tell()
+        with open(open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
+            if output.tell() > LOG_BYTES:
+                output.truncate(0)
+            self._from_here = output.seek(0, os.SEEK_END)
             self._process = subprocess.Popen(
                 # -P: the current folder is an untrusted project, and nothing in it may be imported
                 [sys.executable, "-P", "-m", "lore_etl.stores.chroma.child_server", str(folder), str(port)],
