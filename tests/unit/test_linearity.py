@@ -53,6 +53,9 @@ SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
     ("a.txt", "one word"): lambda n: "a" * n,
     ("a.txt", "points"): lambda n: "." * n,
     ("a.txt", "blank lines"): lambda n: "x\n" + "\n" * n + "x",
+    ("a.cpp", "parameters after a condition"): lambda n: (
+        ("f(int a,\n#if X\n" + ("(" * 100 + ",\n") * 3 + "x\n") * (n // 300)
+    ),
     ("a.py", "brackets"): lambda n: "[" * n,
     ("a.py", "signs"): lambda n: "-" * n + "1",
     ("a.py", "attributes"): lambda n: "a" + ".b" * n,
@@ -158,7 +161,7 @@ def test_the_configuration_of_a_submodule_is_read_in_linear_time(tmp_path: Path,
 
 
 KEY = "-----BEGIN PRIVATE " + "KEY-----\n"
-IN_A_KEY = ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n"]
+IN_A_KEY = ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n", f"{'+' * 498}!\n{KEY}"]
 
 
 @both

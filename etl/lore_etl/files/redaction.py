@@ -34,8 +34,8 @@ _WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-servi
 _KEY_BEGIN = re.compile(r"(?m)-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-Lines: \d+")
 _KEY_WORDS = ("PRIVATE KEY", "Private-Lines: ")  # every match of `_KEY_BEGIN` contains one; both are found quickly
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-MAC:")
-_KEY_LINE = re.compile(r"^[\s#*/>|\"'+]*?([A-Za-z0-9+/=]+)(?:\\[nr]|[\s\\\"',;+])*$")
-_KEY_HEADER = re.compile(r"^[\s#*/>|\"'+]*(?:[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})?(?:\\[nr]|[\s\\\"',;+])*$")
+_KEY_LINE = re.compile(r"^[\s#*/>|\"'+]*?([A-Za-z0-9+/=]++)(?:\\[nr]|[\s\\\"',;+])*+$")
+_KEY_HEADER = re.compile(r"^[\s#*/>|\"'+]*+(?:[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})?(?:\\[nr]|[\s\\\"',;+])*+$")
 _KEY_TEXT = re.compile(r"(?:[A-Za-z0-9+/=]|\\[nr]){16,}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PLACEHOLDER = re.compile(

@@ -10,7 +10,7 @@
 ;; unknown: ^[ \t]*[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{1,60}[ \t]*$(?=\n\s{0,80}(?:[\w~{]|\Z|/\*|(?://[^\n]{0,200}\n\s{0,80}){1,20}\w))
 ;; unknown: ^[ \t]*[A-Z][A-Z0-9_]{2,60}[ \t]*:(?=[ \t]*(?:$|//))
 ;; unknown: \b[A-Z_]{0,30}(?:GUARDED_BY|LOCKS_(?:REQUIRED|EXCLUDED)|LOCK_FUNCTION|LOCK_RETURNED|ASSERT_\w{1,30}_LOCK|(?:REQUIRES|EXCLUDES|ACQUIRE|RELEASE|CAPABILITY)(?:_SHARED)?)\([^();{}]{0,200}\)(?=\s{0,99}[;{=:])
-;; unknown: (?<=[:,]\n)(?:[ \t]*#if[^\n]{0,200}\n(?:[^\n#=]{0,200}[(<][^\n#=]{0,200},[ \t]*\n){1,9}[ \t]*#endif[^\n]{0,200}\n?){1,3}
+;; unknown: (?<=[:,]\n)(?:[ \t]*#if[^\n]{0,200}\n(?:[^\n#=(<]{0,200}[(<][^\n#=]{0,200},[ \t]*\n){1,9}[ \t]*#endif[^\n]{0,200}\n?){1,3}
 ;; unknown: ^[ \t]*#if[^\n]{0,200}\n[ \t]*(?:constexpr|explicit|inline|static|virtual)[ \t]*\n[ \t]*#endif[^\n]{0,200}
 ;; unknown: ^[ \t]*Q_[A-Z_]+(?:\([^()\n]*\))?;?[ \t]*$|\bQ_SLOTS\b|\bQ_SIGNALS\s*:
 
