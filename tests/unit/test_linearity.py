@@ -18,7 +18,9 @@ from lore_etl.relations.classes import resolve
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.stores.tokenizer import terms
+from lore_server.answer.class_questions import call_of
 from lore_server.query.parse import verbs
+from lore_server.query.reference import titles
 from tests.harness.models import counter
 from tests.harness.projects import write_project
 from tests.harness.steps import steps
@@ -183,6 +185,20 @@ def test_words_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
 @pytest.mark.promise(20)
 def test_verbs_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: verbs(piece * (n // len(piece))), 20_000)
+
+
+@both
+@pytest.mark.parametrize("piece", [" ", "\n", "a ", "<b>"])
+@pytest.mark.promise(20)
+def test_titles_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
+    is_linear(lambda n: list(titles("<h3>" + piece * (n // len(piece)))), 20_000)
+
+
+@both
+@pytest.mark.parametrize("piece", ["<>", "[]", "<a>[]", " *"])
+@pytest.mark.promise(20)
+def test_calls_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
+    is_linear(lambda n: call_of("sail").match(f"Boat{piece * (n // len(piece))}=sail("), 20_000)
 
 
 @both

@@ -26,7 +26,7 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
 BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* |(?-i:[A-Z][\w.-]* ){2,4})?(?:(?:release|version|in|for|with) ){0,2}v?"
 _TITLE = re.compile(
     r"(?mi)^#+\s+(.+)|^={1,6} ([^\s=].*)|^(\w.+)\n[-=~^]{3,}$|^[*#+]{4,}\n *(\w.+)\n[*#+]{4,}$"
-    r"|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>|^((?:release|version) v?\d+(?:\.\d+)+)$"
+    r"|<h[1-6]\b[^<>]*>\s*+(.*?\S)\s*+</h[1-6]>|^((?:release|version) v?\d+(?:\.\d+)+)$"
     rf"|(?<![^\n]\n)^({BEFORE_VERSION}\d+(?:\.\d+)+[^\n.]{{0,40}})\n(?=\n|\s*[-*+] )"
 )
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
