@@ -166,6 +166,23 @@ def test_the_message_of_a_commit_is_shown_without_secrets_and_trailers(app: App)
     assert (change["author"], change["tickets"][0]["closes"], len(change["commit"])) == ("Tester", True, 10)
 
 
+def test_no_reader_of_commits_returns_a_secret(project: Path) -> None:
+    commit(project, "Begin")
+    write_project(project, {RETRY: "rotated = 1\n"})
+    git(project, "add", "--all")
+    git(project, "-c", f"user.name=Ann {KEY}", "-c", "user.email=a@b", "commit", "-q", "-m", f"Use {KEY}", "-m", KEY)
+
+    found = [
+        project_git.changed_since(project, "2001-01-01"),
+        project_git.changing(project, RETRY, None, 1),
+        project_git.first_with(project, RETRY, "rotated"),
+        history_of(project, RETRY),
+    ]
+
+    assert [KEY in str(one) for one in found] == [False] * len(found)
+    assert "Use [redacted-" in found[0][RETRY][0]
+
+
 def test_without_the_request_git_is_not_run(app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 

@@ -9,7 +9,6 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.model import KnowledgeType
 from lore_etl.core.text import clip
 from lore_etl.files.indexed import KNOWLEDGE, PULLED
-from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.system.open_folder import facts_below
 from lore_server.changes import project_git
@@ -99,15 +98,14 @@ class ProjectHistory:
 
     def _record(self, commit: LoggedCommit, merge: str, by_name: dict[str, str]) -> FileChangeRecord:
         """Return a commit with its tickets, which its message or the message of its merge names."""
-        message = redact(commit.message)[0]
-        subject, _, body = message.partition("\n")
+        subject, _, body = commit.message.partition("\n")
         record: FileChangeRecord = {
             "commit": commit.id[:_SHORT_ID],
             "origin": "commit",
             "date": commit.day,
             "author": clip(commit.author, 100),
             "subject": clip(subject, LONGEST_SUBJECT),
-            "tickets": self._tickets(f"{message}\n{merge}", by_name),
+            "tickets": self._tickets(f"{commit.message}\n{merge}", by_name),
         }
         return with_fields(record, body=clip(_TRAILER.split(body)[0], LONGEST_BODY))
 

@@ -1,4 +1,4 @@
-"""Read the commits of a project, which is untrusted like its `.git`. Readers raise the errors of `read_git`."""
+"""Read the commits of a project without their secrets; its `.git` is untrusted. Readers raise `read_git`'s errors."""
 
 import hashlib
 import os
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.errors import InvalidArgument, NotFound, StorageError
 from lore_etl.files.git_folder import ALLOCATION, NO_HISTORY, head, repository, require_own_objects
+from lore_etl.files.redaction import redact
 from lore_etl.system.open_folder import facts_below, read_below
 from lore_etl.system.processes import quiet
 
@@ -173,6 +174,7 @@ def changed_since(root: Path, point: str) -> dict[str, list[str]]:
         if subject.startswith(_GRAFTED):
             hint = "Run `git fetch --unshallow`, or give a later point."
             raise InvalidArgument(f"This shallow clone lacks the history since `{point}`.", hint)
+        subject = redact(subject)[0]
         for path in filter(None, paths.removeprefix("\n").split("\0")):
             files.setdefault(path, []).append(subject)
     return files
@@ -244,6 +246,7 @@ def _log(root: Path, count: int, *arguments: str) -> CommitLog:
     records = output.text.split("\0")
     whole = records if output.is_complete else records[:-1]
     fields = [record.lstrip("\n").split("\n", 3) for record in whole]
-    commits = [LoggedCommit(*values) for values in fields if len(values) == 4 and _ID.fullmatch(values[0])]
+    valid = (values for values in fields if len(values) == 4 and _ID.fullmatch(values[0]))
+    commits = [LoggedCommit(id_, day, redact(author)[0], redact(message)[0]) for id_, day, author, message in valid]
     is_cut = any(values[0].endswith(_GRAFTED) for values in fields)
     return CommitLog(commits, output.is_complete and not is_cut)
