@@ -172,15 +172,16 @@ def test_no_reader_of_commits_returns_a_secret(project: Path) -> None:
     git(project, "add", "--all")
     git(project, "-c", f"user.name=Ann {KEY}", "-c", "user.email=a@b", "commit", "-q", "-m", f"Use {KEY}", "-m", KEY)
 
-    found = [
-        project_git.changed_since(project, "2001-01-01"),
+    since = project_git.changed_since(project, "2001-01-01")
+    found: list[object] = [
+        since,
         project_git.changing(project, RETRY, None, 1),
         project_git.first_with(project, RETRY, "rotated"),
         history_of(project, RETRY),
     ]
 
     assert [KEY in str(one) for one in found] == [False] * len(found)
-    assert "Use [redacted-" in found[0][RETRY][0]
+    assert "Use [redacted-" in since[RETRY][0]
 
 
 def test_without_the_request_git_is_not_run(app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
