@@ -166,3 +166,29 @@ def test_the_closest_match_has_the_state_that_a_question_asks_for(app: App) -> N
     answer = ask(app, "open tickets about the captain of the harbour")["answer"]
 
     assert answer.startswith("Closest match: ticket #12 (open)")
+
+
+SEVERAL = {
+    "README.md": "# Cordage\n\nRopes of all kinds.\n",
+    "CHANGELOG.md": "# Changes\n\n## 0.2.0\n\n- Add `bend`.\n",
+    "lib/rope/CHANGELOG.md": "# Changes\n\n## 3.1.0\n\n- Add `splice` and `whip`.\n\n## 3.0.0\n\n- First ropes.\n",
+    "lib/rope/splice.js": "export function splice(ends) {\n  return ends\n}\n",
+    "lib/knot/CHANGELOG.md": "# Changes\n\n## 0.4.0\n\n- Add `splice` of rope 3.1 to `whip`, and `hitch`.\n",
+}
+several = app_fixture(SEVERAL)
+
+
+@pytest.mark.parametrize(
+    ("question", "release"),
+    [
+        ("which release added splice", "3.1.0"),  # lib/rope defines it
+        ("which knot release added splice", "0.4.0"),
+        ("which release added whip", "0.4.0 in `lib/knot/CHANGELOG.md`"),
+        ("which release added hitch", "0.4.0"),
+        ("which release added bend", "0.2.0"),
+    ],
+)
+def test_the_first_release_is_that_of_the_package_that_a_question_is_about(
+    several: App, question: str, release: str
+) -> None:
+    assert f"` is that of {release} [1]." in ask(several, question)["answer"]

@@ -12,6 +12,7 @@ from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.tokenizer import phrase_words
+from lore_server.answer.class_questions import definitions
 from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import BEFORE_VERSION, is_project, is_version, spelled, titled_lines, titles
 from lore_server.query.wording import wording
@@ -21,6 +22,7 @@ _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added", "when_did", "since_when", "is_gone"))
 UNRELEASED = "the unreleased changes"
 UNSUPPORTED = "no longer supported"
+Note = tuple[str, Chunk]  # a version, and a passage of its notes
 Event = tuple[re.Pattern[str], re.Pattern[str]]
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
 _NO_VERSION = r"(?!\.\d|[\s`]{1,2}v?\d)"  # who drops Ruby 2.4 keeps Ruby, and who drops Python 3.7 keeps Python 3
@@ -83,7 +85,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
 
 
 def _release(
-    question: str, subject: str, done: str, best: Callable[..., tuple[str, Chunk]], index: Index, is_whole: bool = False
+    question: str, subject: str, done: str, best: Callable[..., Note], index: Index, is_whole: bool = False
 ) -> tuple[str, str, Chunk] | None:
     """Return the names in the subject of a question, and the best release note with them and the verb."""
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
@@ -101,12 +103,24 @@ def _release(
         chunks = [one for one in found if release_of(one) is not None]
         event = _event(done, forms[0]) if done else None
         if notes := [(version, one) for one in chunks for version in _stating(one, begin(one.source), words, event)]:
-            version, chunk = best(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
+            those = _of_package(notes, question, names, index)
+            version, chunk = best(those, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
             # `a` and `b` as deprecated would mean both
-            return (" with " if done else " and ").join(f"`{name}`" for name in names), version, chunk
+            what = (" with " if done else " and ").join(f"`{name}`" for name in names)
+            has_packages = len({PurePosixPath(one.source).parent for _, one in those if "/" in one.source}) > 1
+            return what, f"{version} in `{chunk.source}`" if has_packages else version, chunk
         if any(words.search(one.text) for one in chunks):
             return None  # `name` is not what happened to `peer.name`
     return None
+
+
+def _of_package(notes: list[Note], question: str, names: Iterable[str], index: Index) -> list[Note]:
+    """Return the notes of the package that a question names, or else that defines one of these names, or else all."""
+    packages = {folder for _, one in notes if (folder := PurePosixPath(one.source).parent).name}
+    named = {folder for folder in packages if spelled(folder.name, is_whole=True).search(question)}
+    defining = (one for name in names for one in definitions(name, index))
+    homes = {folder for one in defining for folder in PurePosixPath(one.source).parents} & packages
+    return [note for note in notes if PurePosixPath(note[1].source).parent in (named or homes)] or notes
 
 
 def _event(verb: str, name: str) -> Event:
