@@ -4,7 +4,7 @@ import pytest
 
 from lore_server.answer.change_answers import ticket_of
 from lore_server.changes.project_git import CommittedLines, located
-from lore_server.changes.ticket_names import closed_by, names
+from lore_server.changes.ticket_names import closed_by, names, names_of_file, number_of_file
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,22 @@ def test_lines_of_an_edited_file_are_found_in_the_last_commit(
 )
 def test_the_instructions_of_a_template_name_no_ticket(message: str, named: set[str], closed: list[str]) -> None:
     assert (names(message), closed_by(message)) == (named, closed)
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        ("issues/issue-8156.md", "8156"),
+        ("issues/issue-8156-part-2.md", "8156"),
+        ("todo/0042-sort-rows.md", "42"),
+        ("issues/2024-05-issue-77.md", "77"),
+        ("issues/2024-05-12-77-crash.md", "77"),
+        ("issues/2024-05-12-crash.md", ""),
+        ("issues/2024.md", "2024"),
+        ("issues/0.md", "0"),
+        ("issues/crash.md", ""),
+    ],
+)
+def test_the_number_of_a_ticket_in_the_name_of_its_file_is_no_part_of_its_date(path: str, number: str) -> None:
+    assert number_of_file(path) == number
+    assert [name for name in names_of_file(path) if name.isdecimal()] == [number] * bool(number)

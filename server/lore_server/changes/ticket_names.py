@@ -11,6 +11,7 @@ _REQUESTS = "merge_requests"  # GitLab's folder of those, which it numbers separ
 _OTHERS = "AES|[AL]?GPL|BSD|CVE|GHSA|HTTP|IEEE|ISO|JEP|JSR|MPL|PEP|RFC|RUSTSEC|SHA|TLS|[UW]TF"  # standards and the like
 _KEY = re.compile(rf"(?<![^\W_])(?!(?:{_OTHERS})-)[A-Z]{{2}}[A-Z0-9]*-\d+(?![^\W_]|\.\d)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # instructions of a template, with examples
+_FILE_NUMBER = re.compile(r"(?:\d{4}-\d\d(?:-\d\d)?(?!\d))?+\D*0*(\d+)")  # the first that is no part of a leading date
 _CLOSING = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b")
 
 
@@ -31,11 +32,16 @@ def closed_by(text: str) -> list[str]:
 
 
 def names_of_file(source: str) -> set[str]:
-    """Return the names of a ticket by its file: the keys, and the first number."""
-    stem = PurePosixPath(source).stem
+    """Return the names of a ticket by its file: the keys, and the number."""
     sign = "!" if PurePosixPath(source).parent.name == _REQUESTS else ""
-    numbers = (f"{sign}{int(number)}" for number in re.findall(r"\d+", stem)[:1])
-    return {*(key.casefold() for key in _KEY.findall(stem.upper())), *numbers}
+    keys = _KEY.findall(PurePosixPath(source).stem.upper())
+    return {*map(str.casefold, keys), *(f"{sign}{number}" for number in [number_of_file(source)] if number)}
+
+
+def number_of_file(source: str) -> str:
+    """Return the number of a ticket by its file; empty without one."""
+    found = _FILE_NUMBER.match(PurePosixPath(source).stem)
+    return found[1] if found else ""
 
 
 def files_by_name(sources: Iterable[str]) -> dict[str, str]:

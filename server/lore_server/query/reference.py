@@ -12,13 +12,13 @@ from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.keywords import KeywordStore
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts, phrase_words
+from lore_server.changes.ticket_names import number_of_file
 from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import TOPIC_WORDS
 from lore_server.query.ranking import Ranked
 from lore_server.query.wording import wording
 
 _TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
-_LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
@@ -131,7 +131,7 @@ def references(
         if len(own) == 1 or ("/" in name and (own or _FILE.fullmatch(name))):
             found.append(Reference("file", name, own))
     for number in tickets(query.text):
-        own = tuple(path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number)
+        own = tuple(path for path in paths_of(KnowledgeType.TICKET) if number_of_file(path) == number)
         found.append(Reference("ticket", f"#{number}", own))
     found += _numbered(query, paths_of, opening_of)
     versions = [version for name, version in _CHANGED_IN.findall(query.text) if not name or is_own(name)]
@@ -216,13 +216,6 @@ def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> N
 def _is_written(path: str, written: str) -> bool:
     end = f"/{path.casefold()}"
     return end.endswith(f"/{written}") or ("/" in path and f"/{written}".endswith(end))
-
-
-def _number(path: str) -> str | None:
-    """Return the ticket number in a file name: `issue-8156.md`, `8156.md`, `0042-title.md`."""
-    stem = PurePosixPath(path).stem
-    match = _LAST_NUMBER.search(stem) or re.match(r"(\d+)\D", stem)
-    return match.group(1).lstrip("0") or "0" if match else None
 
 
 def _is_release(path: str, version: str) -> bool:
