@@ -7,6 +7,7 @@ import pytest
 
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.query.subjects import elsewhere, nouns
 from tests.harness.calls import app_fixture, synced_app
 
 
@@ -160,6 +161,22 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
     assert (reply["found"], bool(reply["citations"])) == (False, "only" in sentence or word in ("juggle", "auctions"))
 
 
+def test_a_name_with_a_noun_after_it_is_looked_up_as_a_whole(crane_app: App) -> None:
+    def found(question: str, source: str) -> str | None:
+        shown = crane_app.index.catalogue.of_source(source)
+        place = elsewhere(question, nouns(question), shown, crane_app.index, are_lists_enough=True)
+        return place and place[0]
+
+    assert found("is there a Crane manual", "docs/deploy.md") == "`Crane` and `manual` occur together only in"
+    for question, source in (
+        ("is there a Crane manual", "docs/partners.md"),  # it is shown
+        ("is there a manual of Crane", "docs/deploy.md"),
+        ("why a Crane over the manual", "docs/deploy.md"),
+        ("how does Crane manual", "docs/deploy.md"),  # in the place of a verb
+    ):
+        assert found(question, source) is None
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -167,6 +184,8 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
         "how can I quickly bring up Crane on a server",
         "what machine swallows the load of a pallet in foil",
         "how is Crane kicked onto a server",
+        "where do parcels of Crane land on a belt",
+        "where does Crane often run between parcels",
     ],
 )
 def test_an_everyday_verb_that_occurs_nowhere_is_no_reason_to_refuse(crane_app: App, question: str) -> None:

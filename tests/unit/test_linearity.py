@@ -181,7 +181,7 @@ def test_words_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
 
 
 @both
-@pytest.mark.parametrize("piece", ["is ", "is bed ", "what ", "how to "])
+@pytest.mark.parametrize("piece", ["is ", "is bed ", "what ", "how to ", "do as ", "does the a ", "if as "])
 @pytest.mark.promise(20)
 def test_verbs_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: verbs(piece * (n // len(piece))), 20_000)

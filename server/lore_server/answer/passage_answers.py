@@ -112,7 +112,7 @@ class PassageAnswers:
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
             shown = [passage.chunk for passage in passages]
-            if not named and (only := elsewhere(known, shown, self._index, not EXPLAINED.search(question))):
+            if not named and (only := elsewhere(question, known, shown, self._index, not EXPLAINED.search(question))):
                 return _only_in(*only, found)
         lead, mode = self._looked_up(named, passages)
         if fact is not None:

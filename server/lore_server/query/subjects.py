@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from lore_etl.core.errors import ConfigError, ProviderError
@@ -17,6 +17,7 @@ from lore_server.query.wording import wording
 
 FEW_FILES = 3
 MANY, MAX_READ = 100, 1_000  # passages
+TOGETHER = "`{}` and `{}` occur together only in"
 ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
 LISTED = "`{}` occurs only in a list of names, in"
 Place = tuple[str, list[Chunk]]
@@ -100,8 +101,17 @@ def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> s
     return absent([one for one in names if one.text not in text and not spelled(one.text).search(text)], index)
 
 
-def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
+def elsewhere(
+    question: str, found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool
+) -> Place | None:
     """Return a sentence about the first name that only few other files mention, or only lists, with their passages."""
+    for noun, kind in pairwise(found):  # `Redis cluster` is another thing than Redis
+        is_whole = noun.is_name and f"{noun.text} {kind.text}" in question and kind.text not in verbs(question)
+        ids = index.keywords.holding([noun.text.casefold(), kind.text.casefold()]) if is_whole else ()
+        both = list(index.catalogue.chunks(islice(ids, MANY)).values())
+        files = {chunk.source for chunk in both}
+        if 0 < len(files) <= FEW_FILES and files.isdisjoint(chunk.source for chunk in shown):
+            return TOGETHER.format(noun.text, kind.text), both
     # of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages
     for name in (noun.text.partition(" ")[0] for noun in found if noun.is_name):
         is_shown = any(_mentions(name, one) for one in shown)
