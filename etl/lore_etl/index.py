@@ -79,7 +79,7 @@ class Ownership:
             holder = f"`{note.command}` (pid {note.pid}) since {note.since}" if note else "it is unidentified"
             hint = "Wait for it to finish and try again."
             if note is not None and note.address:
-                hint = "Stop it with `lore stop`, or omit --no-daemon to use it."
+                hint = "Stop it with `lore stop`, or use it with a command without --no-daemon."
             raise Busy(f"Another process owns this index: {holder}.", hint) from error
         except OSError as error:
             inspect(self._folder)  # reports the cause, if the lock is a symlink

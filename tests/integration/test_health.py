@@ -175,11 +175,13 @@ def test_only_a_successful_model_probe_is_cached_until_a_refresh_or_a_build(app:
 def test_the_status_names_the_files_found_and_counts_each_file_that_is_left_out(hash_app: App) -> None:
     files = {"main.go": "package main\n\nfunc run() {}\n", "app.yaml": "port: 80\n", "yarn.lock": "a\n"}
     write_project(hash_app.index.root, {**files, "logo.png": b"\x89\0"})
+    hash_app.call("add_memory", {"name": "Ropes", "body": "Ropes need tar."})
     job = sync_job(hash_app)
     status = health(hash_app)
     assert status["inventory"] == job["report"]["inventory"]
     assert status["inventory"] == {
         "found": [
+            {"type": "memory", "language": "Markdown", "files": 1},
             {"type": "src", "language": "YAML", "files": 1},
             {"type": "src", "language": "Go", "files": 1},
         ],

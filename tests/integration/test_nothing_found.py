@@ -89,11 +89,12 @@ def test_a_passage_that_shares_no_word_is_still_found_by_its_meaning(app: App, q
 
 
 @pytest.mark.parametrize(
-    ("command", "advice"), [("search", SUGGESTION), ("memory search", NO_MATCH), ("ask", SUGGESTION)]
+    ("command", "advice"),
+    [("search", SUGGESTION), ("memory search", NO_MATCH), ("hook search", NO_MATCH), ("ask", SUGGESTION)],
 )
 def test_a_command_that_finds_nothing_exits_with_one(sample: Path, tmp_path: Path, command: str, advice: str) -> None:
     copy_project(sample, tmp_path / "project")
-    done = run_lore("--no-daemon", *command.split(), "qwxyzzy", "florbnix", cwd=tmp_path / "project")
+    done = run_lore("--no-daemon", *command.split(), "qwxyzzy florbnix", cwd=tmp_path / "project")
 
     assert done.returncode == 1, done.stderr
     assert in_shell(advice) in done.stdout

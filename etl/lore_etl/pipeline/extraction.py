@@ -234,6 +234,7 @@ def _counted(recipes: Mapping[str, str], notes: Notes) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
     types = {kind.name: str(kind.type) for kind in (WRITTEN, *KINDS.values())}
     owners = {path: recipe.partition(":")[0] for path, recipe in recipes.items()}
+    owners |= {path: "memories" for path in recipes if origin_of_file(path) == "memory"}
     owned = {path + suffix_in(recipes[path]): types[owner] for path, owner in owners.items() if owner in types}
     unread = {path: dict(notes.get(path, ())) for path, recipe in recipes.items() if not recipe}
     left_out = {

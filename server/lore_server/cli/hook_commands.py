@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Exit, Option
 
+from lore_etl.core.errors import NotFound
 from lore_server.cli.command import GroupsOption, add_group
 from lore_server.console.output import fail, print_json
 from lore_server.owner.session import Session
@@ -62,4 +63,6 @@ def search(session: Session, query: str, url: UrlOption = None, group: GroupsOpt
 
         print_json(mcp_connection.search(target, query, group or []))
     else:
-        session.call("search_memories", query=query, group_ids=group or None)
+        found = session.call("search_memories", query=query, group_ids=group or None)
+        if not found["results"]:
+            raise Exit(NotFound.exit_code)
