@@ -47,7 +47,14 @@ def ask(app: App, question: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "question",
-    ["what is the latest version", "latest release of Manager", "What's the newest stable version of this project?"],
+    [
+        *(
+            "what is the latest version",
+            "latest release of Manager",
+            "What's the newest stable version of this project?",
+        ),
+        *("what is new since 1.2", "What has been added since version 1.3.0?"),
+    ],
 )
 def test_the_latest_release_is_no_beta_and_no_version_of_something_else(app: App, question: str) -> None:
     reply = ask(app, question)

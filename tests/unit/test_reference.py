@@ -56,6 +56,11 @@ NAMED = {
     **dict.fromkeys(["what was fixed in 11.20?", "what's new with 11.20"], SERIES),
     **dict.fromkeys(["v11.20.0", "release 11.20.0", "11.20.0"], SERIES[:1]),
     "does it run on Python 3.12": [],
+    **dict.fromkeys(["what changed between 11.2 and 11.20.3", "changes between v11.2 and v11.20.3"], SERIES[1:]),
+    "what is new since 11.20": [],  # its own notes are not
+    "what changed since version 11.20": [],
+    "what did version 11.20 of the schema add": [],
+    "what did version 11.20 of the library add": SERIES,
 }
 
 

@@ -11,7 +11,7 @@ from lore_server.query.wording import wording
 
 MAX_WORDS = 25  # a longer text is not a question
 _VERBS = wording("verbs").values()
-_QUESTION = wording("references")["question"]
+_QUESTION, _RELEASE = map(wording("references").__getitem__, ("question", "release"))
 _OPENING = re.compile(r"\W*(?:(?:an?|the)\s+)?\S+", re.IGNORECASE)
 _SOUGHT, _WANTED = (
     tuple((name.split(), re.compile(rf"\b(?:{form.pattern})\b", re.IGNORECASE)) for name, form in wording(part).items())
@@ -19,7 +19,6 @@ _SOUGHT, _WANTED = (
 )
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
 _VERSION = re.compile(r"\bv?\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|alpha|beta|a|b)\.?\d*)?\b", re.IGNORECASE)
-_RELEASE = re.compile(r"(?:\b(?:releases?|versions?)\s+v?|\bv)(\d+(?:\.\d+){1,3}[\w.-]*)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
 _SPLIT = re.compile(r"[./:#\\]+")
