@@ -24,6 +24,7 @@ app = app_fixture(FILES)
     ("question", "begin", "is_known"),
     [
         ("what did ADR 3 decide about ropes", "`docs/decisions/0003-own-ropes.md`: Twist our own ropes [1].", True),
+        ("what did MADR 0003 decide about ropes", "`docs/decisions/0003-own-ropes.md`: Twist our own ropes [1].", True),
         ("what is ADR-0000 about", "`docs/decisions/0000-write-decisions-down.md`: Write decisions down [1].", True),
         ("when was RFC 1054 started", "`text/1054-sails.md`: Summary [1].", True),
         ("what did rfc 453 decide about knots", "`text/0453-knots.md`: Summary [1].", True),

@@ -37,7 +37,8 @@ DEFINITIONS = 20  # more chunks that define a name do not tell which is meant
 SERIES = 3  # numbered documents of a kind, of which another number may be missing
 _KIND_AND_NUMBER = re.compile(r"(?<![\w/.-])([A-Za-z]{2,})[ -]#?(\d{1,5})(?![\w/-]|\.\w)")
 _NUMBERED = re.compile(r"((?:[A-Za-z]+[-_ ])*)0*(\d+)(?![\d.])")  # the beginning of a file name
-_TYPES = {"adr": KnowledgeType.ADR, "decision": KnowledgeType.ADR, "prp": KnowledgeType.PRP}  # whatever their folder
+# whatever their folder
+_TYPES = {**dict.fromkeys(("adr", "madr", "decision"), KnowledgeType.ADR), "prp": KnowledgeType.PRP}
 Paths = Callable[[str | None], Iterable[str]]
 _CAPITALIZED = re.compile(r"(?<![\w./$-])[A-Z][a-z]\w*(?![\w./$-])")
 
