@@ -80,6 +80,8 @@ FILES = {
         f"logs/{host}.md": f"# Log of {host}\n\n```\nAdding zephyr/stack:{host} to Crane\nzephyr     7  crane\n```\n"
         for host in ("north", "south", "east", "west", "centre")
     },
+    "wire/protocols.go": "package wire\n\n// Protocols of parcels, such as\n//\n//\tParcel-Protocol: soap, wamp\n//\n"
+    "// of which the belt supports the first.\nfunc Protocols() []string {\n\treturn nil\n}\n",
     "go.mod": "module example.org/crane\n\ngo 1.21\n",
     "tools/wheel.py": "from belt import Roller\n\n\nclass Wheel(Roller):\n    pass\n",
     "ui/Widget.mjs": widget("Crane.ui.Widget", "", ""),
@@ -142,6 +144,7 @@ def test_what_a_question_names_comes_first_everywhere(crane_app: App, question: 
             "`Windlass` occurs only in a list of names, in `docs/partners.md`",
         ),
         ("what is Tugboat", "`Tugboat` occurs only in a list of names, in `docs/partners.md`"),
+        ("Does Crane support SOAP protocols of parcels?", "`SOAP` occurs only in `wire/protocols.go`"),
         ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),

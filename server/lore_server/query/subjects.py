@@ -9,7 +9,7 @@ from lore_etl.core.errors import ConfigError, ProviderError
 from lore_etl.core.model import Chunk
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
-from lore_etl.sources.source import syntax_of
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts
 from lore_server.query.parse import looks_like_name, verbs
 from lore_server.query.reference import ASKING, Reference, spelled
@@ -114,7 +114,9 @@ def elsewhere(
             return TOGETHER.format(noun.text, kind.text), both
     # of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages
     for name in (noun.text.partition(" ")[0] for noun in found if noun.is_name):
-        is_shown = any(_mentions(name, one) for one in shown)
+        # `soap` among the words of code does not tell whether SOAP is supported
+        likely = (one for one in shown if name in one.text or not name.isupper() or syntax_of(one.source) in PROSE)
+        is_shown = any(_mentions(name, one) for one in likely)
         if is_shown and are_lists_enough:
             continue
         those = sorted(holders(name, index), key=lambda chunk: (chunk.source, chunk.lines))
