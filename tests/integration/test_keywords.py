@@ -194,6 +194,13 @@ def test_scores_equal_those_of_a_search_however_many_chunks_are_scored(filled: K
     assert list(filled.scores("camel", "path", ids)) == [make_chunk("camel.js").id]
 
 
+def test_a_word_of_every_chunk_keeps_its_weight_when_a_chunk_with_it_was_deleted(tmp_path: Path) -> None:
+    store = store_with(tmp_path, *(make_chunk(f"{name}.md", text="The ferry sails.") for name in "abc"))
+    replace(store, [make_chunk("d.md", text="The ferry waits.")], [make_chunk("c.md", text="The ferry sails.").id])
+
+    assert store.rarity(["ferry"])["ferry"] > 0
+
+
 def test_words_in_few_chunks_are_rare_and_stop_words_count_only_without_others(filled: KeywordStore) -> None:
     rarity = filled.rarity(["the", "expanduser", "nowhere"])
 

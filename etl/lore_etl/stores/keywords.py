@@ -147,7 +147,8 @@ class KeywordStore:
         """Return the inverse document frequency of each word among all chunks, with the formula of BM25."""
         with self._reporting():
             searcher = self._snapshot.searcher
-            counts = {word: searcher.doc_freq("words", stem(word)) for word in words}
+            # a word can have more chunks than there are, because tantivy counts deleted ones until it merges files
+            counts = {word: min(searcher.num_docs, searcher.doc_freq("words", stem(word))) for word in words}
             return {word: math.log(1 + (searcher.num_docs - n + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def differing(self, chunks: Iterable[Chunk]) -> list[str]:
