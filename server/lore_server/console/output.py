@@ -67,7 +67,7 @@ _COMMANDS = (
 
 
 class StreamedAnswer:
-    """An answer that a terminal shows while it is written; elsewhere only the finished reply is printed."""
+    """An answer that a terminal shows while it is written, without a bar, which would break it."""
 
     def __init__(self, as_json: bool) -> None:
         self.on_text = ignore if as_json or not sys.stdout.isatty() else self._print

@@ -77,7 +77,7 @@ class Session:
         """Run one operation, in the owner or in this process. Without an index, reading starts no owner."""
         self._answering = self._answering or self._found(operation)
         try:
-            with output.progress_bar(self.as_json) as progress:
+            with output.progress_bar(self.as_json or self.on_text not in (ignore, output.note)) as progress:
                 return self._answering.call(operation, arguments, Listener(progress, self.on_text))
         except KeyboardInterrupt:
             if not self.no_daemon:
