@@ -16,7 +16,14 @@ TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--confi
 
 
 def main() -> None:
-    """Run the bridge for a plain `lore mcp`, otherwise the whole command line."""
+    """Run the bridge for a plain `lore mcp`, otherwise the whole command line, until it ends or is interrupted."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run() -> None:
     ignore_project_modules()
     ignore_project_programs()
     from importlib import import_module

@@ -180,7 +180,7 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
         terminal.err(f"{error.message}\n{error.hint}\n")
         return error.exit_code
     except KeyboardInterrupt:
-        return 130
+        os._exit(130)  # Python would wait for the thread that waits for replies
     return 0
 
 
