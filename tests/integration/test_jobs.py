@@ -324,6 +324,28 @@ def test_waiting_callers_are_notified_of_the_stage(app: App, model: PausedModel)
     waiting.join()
 
 
+def test_a_caller_who_joins_a_job_hears_only_plans(app: App, model: PausedModel) -> None:
+    heard: list[str] = []
+    stages: list[str] = []
+    listener = Listener(lambda stage, *_: stages.append(stage), heard.append)
+    job = start_paused_sync(app, model)
+    arguments = {"action": "sync", "wait_seconds": 600}
+    joined = threading.Thread(target=app.call, args=("manage_knowledge_base", arguments, listener))
+    joined.start()
+    wait_until(lambda: bool(heard))
+
+    model.hold("prepare")
+    model.free.set()  # lets only the step that waits continue
+    model.free.clear()
+    assert model.reached.wait(120)
+    stage = app.call("get_job", {"id": job["id"]})["stage"]
+    wait_until(lambda: stages[-1] == stage)
+    model.free.set()
+    joined.join()
+
+    assert [text for text in heard if "plan: " not in text] == []
+
+
 def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: PausedModel, open_app: Opener) -> None:
     job = start_paused_sync(app, model)
     ending = threading.Thread(target=app.close)

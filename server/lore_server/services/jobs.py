@@ -281,9 +281,9 @@ class JobService:
                 record = job.record("done" if has_ended and job.state == "running" else "")
                 self._note_reported(job, record)
                 return record
-            if found != told:
-                told = found
+            if found and found != told:
                 listener.text(found)
+            told = found
             listener.progress(*step[:3])
 
     def _note_reported(self, job: Job, record: JobRecord) -> None:
