@@ -77,6 +77,32 @@ def test_an_answer_is_kept_while_other_views_are_open(reader: Reader) -> None:
     assert asked == []
 
 
+def test_a_question_without_an_answer_is_told_so_once(reader: Reader) -> None:
+    page = reader.open("#/ask?q=Can Ferry send jobs to Kafka?")
+
+    expect(page.locator(".ask .said")).to_contain_text("No answer")
+    expect(page.locator(".answer")).to_contain_text("Kafka occurs nowhere in this knowledge base.")
+    assert page.locator(".answer").inner_text().count("Kafka occurs nowhere") == 1
+
+
+def test_an_answer_that_waited_for_the_server_ends_like_any_other(reader: Reader) -> None:
+    reader.expected += ["ERR_INTERNET_DISCONNECTED"]
+    page = reader.open("#/ask")
+    reader.settled()
+    page.context.set_offline(True)
+    page.locator("#question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not respond")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+
+    page.context.set_offline(False)
+
+    expect(page.locator(".citations li").first).to_be_visible()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    expect(page.locator(".answer[aria-busy]")).to_have_count(0)
+
+
 @pytest.fixture
 def written(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Reader, ModelServer]]:
     """Yield a reader of a server with an answer model, which stalls in its first answer and completes all others."""

@@ -3,7 +3,7 @@
 import { answerNodes } from "./answer.js";
 import { citationList, quoteOf, referenceList, showCited } from "./citations.js";
 import { saveAnswer } from "./save-answer.js";
-import { askedBefore, codes, duration, el, fill, FRESHNESS, go, headingsOf, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
+import { askedBefore, codes, duration, el, fill, FRESHNESS, go, headingsOf, lastRoute, link, pinned, plural, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
 import { hoverCards } from "../shared/hover.js";
 import { failure, freshnessNote, notesOf, paperLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";
@@ -47,7 +47,7 @@ export function view() {
 
   function run(params) {
     rememberAsked("ask", params.q);
-    return reply.ask(params).finally(end);
+    return reply.ask(params);
   }
 
   /** Stream an answer; return it with the time it took. */
@@ -105,23 +105,26 @@ export function view() {
     const { citations } = (state.citations = found.citations, found);
     const [nodes, ...quotes] = await answerNodes(found.answer, citations, params, citations.map(quoteOf));
     if (state.asked !== keyOf(params.q, params.type || "all", params.after)) return;
-    said.textContent = `Answer ${MODES[found.mode]} · ${duration(milliseconds / 1000)}`;
-    fill(answer, notesOf({ doubt: found.doubt }), nodes, found.degraded && el("p", { class: "quiet why-not" }, codes(found.degraded)));
+    said.textContent = `${found.found ? `Answer ${MODES[found.mode]}` : "No answer"} · ${duration(milliseconds / 1000)}`;
+    const isTold = found.doubt && found.answer.startsWith(found.doubt);
+    fill(answer, notesOf({ doubt: !isTold && found.doubt }), nodes, found.degraded && el("p", { class: "quiet why-not" }, codes(found.degraded)));
     const question = found.searched ?? params.q;
     const cited = citationList(citations, quotes, question);
     const isWritten = found.mode === "synthesized";
     fill(evidence, !isWritten && cited);
     fill(side, isWritten && cited, referenceList(found.references, question));
     showFurther(params, found);
-    say(`Answered with ${citations.length} citations.`);
+    say(found.found ? `Answered with ${plural(citations.length, "citation")}.` : "No answer was found.");
     FRESHNESS.tell(found.freshness);
     fresh.hidden = false;
+    end();
   }
 
   function fail(problem, retry) {
     state.asked = "";
     said.textContent = "";
     fill(answer, failure(problem, retry));
+    end();
   }
 
   /** Show the field for a follow-up question, and what can be done with the answer. */

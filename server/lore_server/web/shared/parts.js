@@ -28,7 +28,7 @@ export function note(kind, ...children) {
 }
 
 /** Return the notes of a reply. */
-export const notesOf = ({ doubt, degraded }) => [doubt && note("warn", doubt), degraded && note("warn", `Degraded: ${degraded}`)];
+export const notesOf = ({ doubt, degraded }) => [doubt && note("warn", codes(doubt)), degraded && note("warn", `Degraded: ${degraded}`)];
 
 /** Create the note about a stale or partial index, which always agrees with the pill in the top bar. */
 export function freshnessNote() {
