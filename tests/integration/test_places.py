@@ -14,6 +14,7 @@ from tests.harness.calls import Opener, app_fixture, sync_job
 from tests.harness.evaluation import commit
 from tests.harness.evaluation import git as run_git
 from tests.harness.projects import write_project
+from tests.harness.refusals import refused
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -45,6 +46,14 @@ def test_one_or_several_places_are_read_as_results_name_them(app: App) -> None:
     assert (reply["source"], places) == ("docs/bread.md", [("src/crew.py", [5, 6]), ("docs/mooring.md", [3, 3])])
     text = render("get_source", reply).whole()
     assert text.index("Bake the bread") < text.index("def task_1") < text.index("docs/mooring.md:3  [guide]")
+
+
+def test_a_list_of_the_chunks_of_an_unknown_file_is_an_error_with_the_nearest_paths(app: App) -> None:
+    with refused(DocumentNotFound, message="`src/crews.py`", hint="Did you mean src/crew.py"):
+        app.call("list_documents", {"source": "src/crews.py"})
+
+    listed = app.call("list_documents", {"source": "src/crew.py", "type": "guide"})
+    assert (listed["documents"], render("list_documents", listed).body) == ([], NONE_LISTED)
 
 
 @pytest.mark.parametrize("max_tokens", [600, 1000, 2000])

@@ -57,6 +57,8 @@ class DocumentService:
         start = budget.offset_of(cursor, mark) if cursor else offset
         only = None if type == ALL else type
         total, chunks = self._index.catalogue.page(only, source, limit, start)
+        if source is not None and not total:
+            self.source(path=source, max_tokens=max_tokens, history=False)  # an unknown file is an error, no empty list
         reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
         groups: dict[str, int] = {}
         if near_copies:
