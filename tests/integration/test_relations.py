@@ -236,6 +236,9 @@ def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_co
     unused = app.call("get_class_hierarchy", {"root": "alone.Alone"})
     assert unused["users"] == 0
     assert "no use of it was found\n" in OPERATIONS["get_class_hierarchy"].text(unused).body
+    function = app.call("get_class_hierarchy", {"root": "hoist"})
+    title = "src/sail.py:hoist\nused by at least 1 file:\n  src/boat.py:1 and 2 more\n"
+    assert OPERATIONS["get_class_hierarchy"].text(function).body.startswith(title)
 
 
 def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places_tests_last(app: App) -> None:

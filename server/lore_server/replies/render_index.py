@@ -12,7 +12,7 @@ from lore_server.replies.reply_text import ReplyText, changed, error_text, excer
 
 SIMILAR_SHOWN = 3  # paths in a line, unless the score is explained
 SHOWN_EXTENSIONS = 8
-NONE_LISTED = "There is nothing to list with these arguments."
+NONE_LISTED = "There is nothing to list with these arguments; try fewer."
 _THEN = {"sync": "index their words, then embed their passages", "create": "write their chunks"}
 
 
@@ -103,7 +103,7 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
     if "users" in result:
         users = [f"  {user}" for user in result.get("used_by", ())]
         title = f"used by at least {counted(result['users'], 'file')}:" if result["users"] else "no use of it was found"
-        listed += ["", title, *users, f"not covered: {result['not_covered']}"]
+        listed += ["" if root else str(result["root"]), title, *users, f"not covered: {result['not_covered']}"]
     return ReplyText("\n".join([*head, *_branches(result), *listed]), notes(result))
 
 
