@@ -214,10 +214,11 @@ def _sentence(error: Any) -> str:
             return f"`{name}` cannot be {shown}."
         case "maxLength":
             return f"`{name}` is too long: {len(error.instance):,} characters, at most {error.validator_value:,}."
-        case "minimum" | "maximum":
+        case "minimum" | "maximum" | "minItems" | "maxItems":
             return f"`{name}` is {shown}: its {error.validator} is {error.validator_value:,}."
         case "type":
-            return f"`{name or 'arguments'}` is {shown}, not of type {error.validator_value}."
+            types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+            return f"`{name or 'arguments'}` is {shown}, not of type {' or '.join(types)}."
     return f"`{name}` is {shown}, which violates `{error.validator}`."
 
 
