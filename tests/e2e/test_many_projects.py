@@ -117,7 +117,7 @@ def test_replies_across_projects_fit_their_budget(url: str) -> None:
     reply = search(url, "", max_tokens=200)
 
     assert len(reply["results"]) == 1
-    assert reply["truncated"].startswith("1 result omitted") or reply["total"] == 1
+    assert reply["truncated"].startswith("1 of the results omitted") or reply["total"] == 1
 
 
 def test_an_answer_over_all_cites_the_project_it_comes_from(url: str) -> None:

@@ -274,7 +274,7 @@ def test_a_reply_that_its_budget_cuts_tells_how_to_get_the_rest_and_a_page_is_no
     cut = app.call("list_documents", {"max_tokens": 300})
     page = app.call("list_documents", {"limit": 2})
 
-    told = r"[\d,]+ documents omitted to stay within max_tokens: pass next_cursor as cursor\."
+    told = r"[\d,]+ of the documents omitted to stay within max_tokens: pass next_cursor as cursor\."
     assert re.fullmatch(told, cut["truncated"])
     assert ("truncated" in page, "next_cursor" in page) == (False, True)
 

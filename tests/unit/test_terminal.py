@@ -197,7 +197,7 @@ def test_advice_in_the_shell_names_options_and_no_tool() -> None:
             )
 
     cut = in_shell(rest(1200, "results"))
-    assert cut == "1,200 results omitted to stay within max_tokens: use a larger `--max-tokens`."
+    assert cut == "1,200 of the results omitted to stay within max_tokens: use a larger `--max-tokens`."
     assert len(advice) >= 8
     assert [text for text in map(in_shell, advice) if re.search(rf"(?<!lore call )\b({tools})\b", text)] == []
 

@@ -223,10 +223,10 @@ def bounded(reply: AnswerRecord, max_tokens: int = budget.REPLY_TOKENS) -> Answe
     shown["citations"] = budget.fitting(reply["citations"], budget.room(max_tokens, shown))
     shown["references"] = budget.fitting(reply["references"], budget.room(max_tokens, shown))
     missing = {
-        "characters of the answer": len(reply["answer"]) - len(text),
+        "answer's characters": len(reply["answer"]) - len(text),
         "citations": len(reply["citations"]) - len(shown["citations"]),
         "references": len(reply["references"]) - len(shown["references"]),
     }
-    if cut := " and ".join(f"{count:,} {what}" for what, count in missing.items() if count):
+    if cut := " and ".join(f"{count:,} of the {what}" for what, count in missing.items() if count):
         shown["truncated"] = f"{cut} omitted to stay within max_tokens: use a larger one."
     return shown

@@ -15,7 +15,6 @@ from typing import TypeVar
 from lore_etl.core.errors import AnswerNotFound, Cancelled, InvalidArgument, LoreError, UnknownOperation
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
-from lore_etl.core.text import counted
 from lore_server.app import App
 from lore_server.contract import ACROSS_PROJECTS, Contract
 from lore_server.query.confidence import DOUBT, DOUBTFUL, SUGGESTION, Fit
@@ -88,9 +87,8 @@ class Across:
             **_degraded(failed),
         }
         reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
-        wanted = sum(row["project"] not in failed for row in ranked)
-        if (omitted := wanted - len(reply["results"])) > 0:
-            reply["truncated"] = f"{counted(omitted, 'result')} omitted: use a larger max_tokens."
+        if omitted := sum(row["project"] not in failed for row in ranked) - len(reply["results"]):
+            reply["truncated"] = f"{omitted} of the results omitted: use a larger max_tokens."
         return reply
 
     def _add_importers(self, rows: Sequence[JSON], names: Iterable[str], failed: Errors) -> None:

@@ -134,7 +134,7 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
 
 
 def rest(count: int, label: str) -> str:
-    return f"{count:,} {label} omitted to stay within max_tokens: pass next_cursor as cursor."
+    return f"{count:,} of the {label} omitted to stay within max_tokens: pass next_cursor as cursor."
 
 
 def filled(
