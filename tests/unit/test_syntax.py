@@ -25,6 +25,7 @@ DAY = datetime.date
         ("retry -type:ticket", "retry", Filters(without_types=("ticket",))),
         ("retry path:docs/**", "retry", Filters(paths=("docs/**",))),
         ("retry path:docs/ path:./src", "retry", Filters(paths=("docs", "/src"))),
+        ("retry path:. path:./", "retry", NO_FILTERS),
         (r"retry path:docs\adr", "retry", Filters(paths=("docs/adr",))),
         ('retry path:"my docs/**"', "retry", Filters(paths=("my docs/**",))),
         ("retry -path:tests/**", "retry", Filters(without_paths=("tests/**",))),

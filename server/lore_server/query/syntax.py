@@ -142,7 +142,7 @@ def _types(given: Iterable[str]) -> tuple[str, ...]:
 def _paths(given: Iterable[str]) -> tuple[str, ...]:
     found = []
     for value in given:
-        pattern = re.sub(r"^(?:\./)+|^/+", "/", value.strip().replace("\\", "/"))
+        pattern = re.sub(r"^(?:\./)+|^/+|^\.$", "/", value.strip().replace("\\", "/"))
         if pattern.strip("/ "):
             found.append(pattern.rstrip("/"))
         elif not value.strip():
