@@ -281,7 +281,7 @@ def test_after_the_catalogue_is_lost_its_vectors_are_not_used_for_another_model(
 
     report = sync_once(tmp_path, model=HashModel("another"))
 
-    assert (report.rebuilt, report.embedded) == ("the model of its vectors is unknown", 20)
+    assert (report.rebuilt, report.embedded) == ("their model is unknown", 20)
 
 
 def test_a_copied_index_answers_without_a_sync(tmp_path: Path) -> None:

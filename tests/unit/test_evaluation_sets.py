@@ -163,7 +163,7 @@ def test_a_split_without_questions_is_an_error(folder: Path) -> None:
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "nope") == "There is no folder nope."
+    assert refusal(tmp_path / "nope") == f"There is no folder {tmp_path / 'nope'}."
 
 
 NO_ID = "`_id` is missing or not a string."

@@ -18,7 +18,7 @@ def test_the_longest_specific_guide_is_suggested() -> None:
     files = [file("README.md", "Ferry", 50), file("docs/a.md", "Short"), file("docs/b.md", "Retry policies", 9)]
 
     assert first_questions(files, NO_CLASSES) == {
-        "search": "Retry policies", "ask": "How does Retry policies work?",
+        "search": "Retry policies", "ask": "What is Retry policies about?",
     }  # fmt: skip
     assert first_questions([], NO_CLASSES) is None
 
@@ -38,7 +38,7 @@ def test_without_a_guide_the_longest_class_is_suggested_rather_than_a_manifest()
     files = [file("README.md", "Preact", 9), file("package.json", "package.json", 30, "src")]
 
     assert first_questions(files, Hierarchy(nodes)) == {"search": "Component", "ask": "Where is Component defined?"}
-    assert first_questions(files, NO_CLASSES) == {"search": "package.json", "ask": "How does package.json work?"}
+    assert first_questions(files, NO_CLASSES) == {"search": "package.json", "ask": "What is package.json about?"}
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(min_size=1, max_size=20))

@@ -139,7 +139,7 @@ class MemoryNotFound(NotFound, code="MEMORY_NOT_FOUND"):
 
 
 class CommitNotFound(NotFound, code="COMMIT_NOT_FOUND"):
-    default_hint = "The history lists the commits."
+    default_hint = "get_knowledge_history lists the commits."
 
 
 class FileExists(LoreError, code="FILE_ALREADY_EXISTS", http=409):

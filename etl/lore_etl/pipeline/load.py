@@ -192,7 +192,7 @@ def _rebuild_reason(run: _LoadPlan) -> str | None:
     except IndexDamaged as error:
         return f"damaged: {error.message}"
     if model is None and count:
-        return "the model of its vectors is unknown"
+        return "their model is unknown"
     old = len(run.old_rows())
     had_vector = run.index.catalogue.with_vector() + old
     if count < (had_vector - old if run.was_dirty else had_vector):

@@ -22,7 +22,7 @@ cli = typer.Typer(
 )
 CursorOption = Annotated[str | None, Option(help="next_cursor of a truncated reply.")]
 TokensOption = Annotated[int, Option(help="Maximum tokens in the reply.")]
-MassDeleteOption = Annotated[bool, Option(help="Allow deleting over 30 % of the index.")]
+MassDeleteOption = Annotated[bool, Option("--allow-mass-delete", help="Allow deleting over 30 % of the index.")]
 GroupsOption = Annotated[list[str] | None, Option("-g", "--group", help="Only this group; can be repeated.")]
 Words = Annotated[list[str], Argument(metavar="WORD...", help="Words of the query; quotes are optional.")]
 

@@ -105,7 +105,7 @@ def search(
     limit: Annotated[int, Option("-n", "--limit", help="Maximum number of results.")] = 10,
     passages: Annotated[int, Option(help="Maximum number of further passages of each file.")] = 0,
     facets: Annotated[bool, Option("--facets", help="Count the matches by type, folder, language and age.")] = False,
-    explain: Annotated[bool, Option(help="Show the terms of each score and the time of each step.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Show each score's terms and each step's time.")] = False,
     brief: BriefOption = False,
     max_tokens: TokensOption = 2000,
     cursor: CursorOption = None,
@@ -198,7 +198,7 @@ def verify(session: Session) -> None:
 @command
 def call(
     session: Session,
-    operation: str,
+    operation: Annotated[str, Argument(metavar="OPERATION", help="Its name; an unknown one lists all.")],
     arguments: Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...")] = None,
     json_args: Annotated[str | None, Option(help="Arguments as a JSON object.")] = None,
 ) -> None:

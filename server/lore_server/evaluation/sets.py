@@ -58,7 +58,7 @@ def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
 def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
     """Return questions file, judgements file, and whether the split is still to be selected by metadata."""
     if not folder.is_dir():
-        raise InvalidArgument(f"There is no folder {folder.name}.", "Give the folder that contains queries.jsonl.")
+        raise InvalidArgument(f"There is no folder {folder}.", "Give the folder that contains queries.jsonl.")
     if split:
         named = folder / f"queries.{split}.jsonl"
         for qrels in (folder / f"qrels.{split}.tsv", folder / "qrels" / f"{split}.tsv"):

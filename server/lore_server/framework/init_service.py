@@ -151,7 +151,7 @@ def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRec
     title = guide or name or _longest(specific or titled)
     if title is None:
         return None
-    ask = f"Where is {name} defined?" if name and not guide else f"How does {title} work?"
+    ask = f"Where is {name} defined?" if name and not guide else f"What is {title} about?"
     extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
     for parent, count in extended.most_common():
         if count >= MIN_SUBCLASSES and tree.nodes[parent].source and _PLAIN.fullmatch(parent):
