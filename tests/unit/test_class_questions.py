@@ -78,6 +78,9 @@ ANSWERS = {
         "What does SQLiteStore extend?",
         "parents of SQLiteStore",
     ],
+    "`SQLStore` has at least 1 subclass: `shop.SQLiteStore` [1].": [
+        "list the SQLStore classes, that is everything that derives from shop.SQLStore",
+    ],
     "`SQLStore` extends `shop.Store` [1]; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
     "`Store` defines at least 2 methods in shop/base.py: `claim` [1], `revive` [2].": [
         "What methods does shop.Store define?",

@@ -54,11 +54,12 @@ class Fact:
 
     text: str
     places: tuple[DefinedPlace, ...]
+    is_list: bool = False
 
     def with_ignored_words(self, question: str) -> "Fact":
         """Return a list with the words of the question that did not limit it, such as `abstract`; else this fact."""
         head = self.text.partition(": ")[0]
-        words = _FORM["limiting"].findall(dotted(question)) if " at least " in head else []
+        words = _FORM["limiting"].findall(dotted(question)) if self.is_list else []
         ignored = " ".join(word for word in words if not spelled(last_part(word), is_whole=True).search(head))
         return replace(self, text=f"{self.text} The list is not limited by “{ignored}”.") if ignored else self
 
@@ -94,7 +95,7 @@ def class_fact(
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        some = [one for one in nodes if tree.below([one.name])[1:]] or nodes[:1]
+        some = list({one.name: one for one in nodes if tree.below([one.name])[1:]}.values()) or nodes[:1]
         if len(some) > 1:
             return None  # `extends A but not B`, or both
         types = _implementers(some[0], tree, is_test) if "types" in asks else None
@@ -187,7 +188,7 @@ def calls_fact(question: str, index: Index) -> Fact | None:
     found = dict.fromkeys((source, line) for source, line, text in lines if call.match(text))
     places = tuple(DefinedPlace(f"{source}:{line}", source, (line, line)) for source, line in found)
     text = f"`{name}(` is written in at least {counted(len(places), 'line')}; what it is called on is not recorded"
-    return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED]) if places else None
+    return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED], is_list=True) if places else None
 
 
 def _subclasses(node: ClassNode, tree: Hierarchy, is_direct: bool) -> Fact | None:
@@ -198,14 +199,14 @@ def _subclasses(node: ClassNode, tree: Hierarchy, is_direct: bool) -> Fact | Non
         return Fact(f"No class that extends `{name}` [1] is recorded.", own) if own else None
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
-    return Fact(f"`{name}` has at least {count}: {_listed(places)}.", places[:MAX_NAMED])
+    return Fact(f"`{name}` has at least {count}: {_listed(places)}.", places[:MAX_NAMED], is_list=True)
 
 
 def _implementers(node: ClassNode, tree: Hierarchy, is_test: IsTest) -> Fact | None:
     verb, types = tree.implementers(node.name)
     places = tuple(sorted(_places(types), key=lambda place: is_test(place.source)))
     text = f"`{node.name}` is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
-    return Fact(text, places[:MAX_NAMED]) if places else None
+    return Fact(text, places[:MAX_NAMED], is_list=True) if places else None
 
 
 def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of: UsersOf) -> Fact | None:
@@ -224,7 +225,7 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
     if below and len(tree.below([nodes[0].name])) > 1:
         texts.append(re.sub(r"(?<=` )\[(\d+)\]", lambda number: f"[{int(number[1]) + len(places)}]", below.text))
         places += below.places
-    return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
+    return Fact(" ".join(texts), tuple(places), is_list=True) if texts and len(found) <= MAX_MEANT else None
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
@@ -279,7 +280,7 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf, asked: str) -> F
             files = f"{first} and {counted(len(others), 'other file')}" if others else first
             kind = asked.removesuffix("s") if some else "member"
             text = f"`{last_part(node.name)}` defines at least {counted(len(places), kind)} in {files}"
-            return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED])
+            return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED], is_list=True)
     return None
 
 
