@@ -44,7 +44,7 @@ def fit(question: str, candidates: Candidates, rarity: Rarity, idle: Collection[
     share = share_of(words, rarity, idle)
     confidence = relevance = 0.0
     for chunk, vector, *_ in candidates.best:
-        covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
+        covered = share(chunk.text, " ".join((chunk.source, chunk.title, *chunk.heading)))
         similar = covered if vector is None else min(1.0, max(0.0, vector))
         confidence = max(confidence, (similar + covered) / 2)
         relevance = max(relevance, 1 - (1 - similar) * (1 - covered))
@@ -56,9 +56,9 @@ def finds_nothing(candidates: Candidates) -> bool:
     return not any(one.keyword or one.path or (one.vector or 0.0) >= CLOSE for one in candidates.found)
 
 
-def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[str] = ()) -> Callable[[str], float]:
-    """Return a function that measures which share of these words, given with their stems, a text contains."""
-    # the `idle` ones count fully only if that is in favour of the text
+def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[str] = ()) -> Callable[..., float]:
+    """Return a function that measures which share of these words, given with their stems, some texts contain."""
+    # the `idle` ones count fully only if that is in favour of the texts
     rare = rarity(word for word, _ in words)
     weights: dict[str, float] = {}
     for word, stem in words:
@@ -66,8 +66,8 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[
     counted = {stem: weights[stem] * (IDLE if word in idle else 1) for word, stem in words}
     measures = [(some, whole) for some in (weights, counted) if (whole := sum(some.values()))]
 
-    def share(text: str) -> float:
-        found = stems_among(weights, text)
+    def share(*texts: str) -> float:
+        found = stems_among(weights, *texts)
         parts = (sum(weight for stem, weight in some.items() if stem in found) / whole for some, whole in measures)
         return max(parts, default=0.0)
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from lore_etl.stores.tokenizer import STOPWORDS, significant, spaceless_parts
 
@@ -21,10 +22,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def proximities(question: str, texts: Sequence[str]) -> list[float]:
     """Return, for each text, the share of the query's words in its best window, weighted by rarity."""
     wanted = dict.fromkeys(stem for _, stem in stems(question))
-    words_of = list(map(_words, texts))
-    # each distinct word is compared once, because texts repeat most words
-    stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
-    found = [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]
+    stem_of = {form: form[:STEM] for form in (*wanted, *STOPWORDS) if form[:STEM] in wanted}
+    forms_of = [_forms(text).split() for text in texts]
+    found = [[(place, stem_of[form]) for place, form in enumerate(forms) if form in stem_of] for forms in forms_of]
     texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
     weight = {stem: math.log(1 + (len(texts) + 1) / (texts_with[stem] + 0.5)) for stem in wanted}
     whole = sum(weight.values())
@@ -41,10 +41,16 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset([word[:STEM] for word in words - STOPWORDS])
 
 
-def stems_among(wanted: Collection[str], text: str) -> set[str]:
-    """Return which of these stems occur among the significant words of a text."""
-    words = map(str.casefold, set(_words(text)))
-    return {stem for word in words if (stem := word[:STEM]) in wanted and (word in wanted or word not in STOPWORDS)}
+def stems_among(wanted: Collection[str], *texts: str) -> set[str]:
+    """Return which of these stems occur among the significant words of some texts."""
+    return {form for text in texts for form in _forms(text).split() if form in wanted}
+
+
+@lru_cache(1 << 12)  # questions find the same passages again
+def _forms(text: str) -> str:
+    """Return the stems of the words of a text, but stop words as they are, as one string to save memory."""
+    words = map(str.casefold, _words(text))
+    return " ".join([word if word in STOPWORDS else word[:STEM] for word in words])
 
 
 def _words(text: str) -> list[str]:
