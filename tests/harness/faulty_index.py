@@ -12,6 +12,8 @@ import tantivy  # noqa: F401
 
 from lore_etl.files.redaction import redact
 from lore_etl.pipeline.sync import sync
+from lore_etl.sources.kinds import SourceSet
+from lore_etl.sources.source import SourceContext
 from lore_etl.stores.chroma import client  # noqa: F401
 from lore_etl.stores.embedding_cache import EmbeddingCache  # noqa: F401
 from tests.harness.models import counter
@@ -20,6 +22,7 @@ from tests.harness.published import fetch_project, public, publish_project
 
 counter()  # loaded once, before the forks
 redact("a text")
+SourceSet(SourceContext((), lambda path: None), {}).owner("no/source")  # compiles all of their patterns
 public()
 
 
