@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lore_server.query.proximity import stems, stems_among
+from lore_server.query.proximity import stemmed, stems
 from lore_server.query.retrieve import Candidates
 
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
@@ -67,7 +67,7 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[
     measures = [(some, whole) for some in (weights, counted) if (whole := sum(some.values()))]
 
     def share(*texts: str) -> float:
-        found = stems_among(weights, *texts)
+        found = set(" ".join(map(stemmed, texts)).split())
         parts = (sum(weight for stem, weight in some.items() if stem in found) / whole for some, whole in measures)
         return max(parts, default=0.0)
 

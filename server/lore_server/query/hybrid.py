@@ -3,7 +3,7 @@
 import datetime
 import math
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -306,10 +306,8 @@ def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, f
 def _distinctness(chunks: Sequence[Chunk]) -> list[float]:
     """Return 1 for a text in one file, .8 for one in two of the files found, .5 for one in sixteen."""
     texts = [chunk.text.strip() for chunk in chunks]
-    sources: dict[str, set[str]] = defaultdict(set)
-    for chunk, text in zip(chunks, texts, strict=True):
-        sources[text].add(chunk.source)
-    return [1 / (1 + REPEATED * math.log2(len(sources[text]))) for text in texts]
+    files_with = Counter(text for text, _ in {(text, chunk.source) for text, chunk in zip(texts, chunks, strict=True)})
+    return [1 / (1 + REPEATED * math.log2(files_with[text])) for text in texts]
 
 
 def shares_of_best(scores: Sequence[float]) -> list[float]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from lore_etl.stores.tokenizer import STOPWORDS, significant, spaceless_parts
@@ -23,8 +23,7 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
     """Return, for each text, the share of the query's words in its best window, weighted by rarity."""
     wanted = dict.fromkeys(stem for _, stem in stems(question))
     stem_of = {form: form[:STEM] for form in (*wanted, *STOPWORDS) if form[:STEM] in wanted}
-    forms_of = [_forms(text).split() for text in texts]
-    found = [[(place, stem_of[form]) for place, form in enumerate(forms) if form in stem_of] for forms in forms_of]
+    found = [[(n, stem_of[form]) for n, form in enumerate(stemmed(text).split()) if form in stem_of] for text in texts]
     texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
     weight = {stem: math.log(1 + (len(texts) + 1) / (texts_with[stem] + 0.5)) for stem in wanted}
     whole = sum(weight.values())
@@ -41,13 +40,8 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset([word[:STEM] for word in words - STOPWORDS])
 
 
-def stems_among(wanted: Collection[str], *texts: str) -> set[str]:
-    """Return which of these stems occur among the significant words of some texts."""
-    return {form for text in texts for form in _forms(text).split() if form in wanted}
-
-
 @lru_cache(1 << 12)  # questions find the same passages again
-def _forms(text: str) -> str:
+def stemmed(text: str) -> str:
     """Return the stems of the words of a text, but stop words as they are, as one string to save memory."""
     words = map(str.casefold, _words(text))
     return " ".join([word if word in STOPWORDS else word[:STEM] for word in words])

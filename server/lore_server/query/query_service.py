@@ -213,8 +213,7 @@ class QueryService:
         return found._replace(unknown=subjects.unknown(subjects.nouns(text, retrieved.named), best, self._index))
 
     def _closeness(self, text: str, candidates: retrieve.Candidates) -> confidence.Fit:
-        idle = subjects.idle(text, self._index)
-        return confidence.fit(text, candidates, self._index.keywords.rarity, idle)
+        return confidence.fit(text, candidates, self._index.keywords.rarity, subjects.idle(text, self._index))
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking and without a look at unknown names.
