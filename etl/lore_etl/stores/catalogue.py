@@ -296,7 +296,9 @@ class Catalogue(CatalogueFile):
             yield [chunk.content_hash for chunk in self.kept_chunks(some).values()]
 
     def of_source(self, source: str) -> list[Chunk]:
-        return list(self._made(chunk_of, self._matching(_CHUNK, "source", [source], _ORDER)))
+        ids = self._column(f"SELECT id FROM chunk WHERE source = ? {_ORDER}", (source,))
+        found = self.kept_chunks(ids)
+        return [found[id_] for id_ in ids if id_ in found]
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
