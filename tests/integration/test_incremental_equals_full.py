@@ -144,6 +144,7 @@ def killable_syncs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.mark.usefixtures("prepared_python")
 @pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("part", "histories", "steps"),
