@@ -28,6 +28,7 @@ from tests.harness.trying import often
 
 pytestmark = [
     pytest.mark.later,
+    pytest.mark.usefixtures("prepared_python"),
     pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux"),
 ]
 
