@@ -65,6 +65,14 @@ def test_a_question_for_a_name_that_occurs_nowhere_has_no_answer_but_the_nearest
     assert reply["references"]
 
 
+@pytest.mark.parametrize("question", ["Where is {} defined?", "How do sailing tickets and {} work?"])
+@pytest.mark.parametrize("operation", ["ask_knowledge_base", "query_documents"])
+def test_a_doubt_about_a_long_name_is_shortened(app: App, operation: str, question: str) -> None:
+    reply = app.call(operation, {"query": question.format("Zq" + "xk" * 300)})
+
+    assert len(reply.get("doubt", "")) <= 300
+
+
 @pytest.mark.parametrize(
     "question", ["Where is max_attempts defined?", "Which classes extend BaseWorkerModel and RetryPolicy?"]
 )

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import clip
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
 from lore_etl.models.model_cache import ENGLISH_ONLY
@@ -22,6 +23,7 @@ from lore_server.query.ranking import Ranked, Reranker, Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
 VERIFIED = 10  # first files and first passages whose shared vectors are recomputed, once: at most 20
+LONGEST_DOUBT = 300  # characters, as in the contract
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class SearchOutcome:
     @property
     def doubt(self) -> str | None:
         if missing := [one.missing for one in self.named if not one.passages]:
-            return " ".join(missing)
+            return clip(" ".join(missing), LONGEST_DOUBT)
         if self.is_foreign:
             return confidence.FOREIGN_DOUBT
         if self.unknown:
-            return reference.ABSENT.format(self.unknown)
+            return clip(reference.ABSENT.format(self.unknown), LONGEST_DOUBT)
         return confidence.DOUBT if self.confidence < confidence.DOUBTFUL else None
 
 
