@@ -118,6 +118,41 @@ def found_after_an_edit(app: App, page: Path, word: str) -> bool:
     return is_found
 
 
+def test_a_change_that_the_watcher_misses_is_noticed_at_once_in_a_small_project(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a write through a mapping of the file, or through another hard link."""
+    monkeypatch.setattr(freshness, "LONGEST_SECONDS", 3_600.0)
+    app.freshness.watched = True
+    settle(app.index.root)
+    assert app.freshness.changed_files() == frozenset()
+
+    write_project(app.index.root, {"docs/unreported.md": "# Unreported\n"})
+
+    wait_until(lambda: app.freshness.changed_files() == {"docs/unreported.md"})
+
+
+def test_a_file_that_was_just_written_is_looked_at_again(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a clock tick of its change it does not count as changed, and no other event follows."""
+    check_rarely(monkeypatch)
+    app.freshness.watched = True
+    settle(app.index.root)
+    assert app.freshness.changed_files() == frozenset()
+
+    page = app.index.root / "docs/zebras.md"
+    page.write_text("# Zebras\n\nThey have no stripes.\n", encoding="utf-8")
+    app.index.files.notice([str(page)])
+    app.freshness.changed_files()
+
+    wait_until(lambda: app.freshness.changed_files() == {"docs/zebras.md"})
+
+
+def check_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rely on the watcher, as in a large project."""
+    monkeypatch.setattr(freshness, "WATCHED_SHARE", 1e-9)
+    monkeypatch.setattr(freshness, "LONGEST_SECONDS", 3_600.0)  # a busy machine reaches the next check of all files
+
+
 class Listed:
     """Counts the folders of a project that are listed."""
 
@@ -132,7 +167,7 @@ class Listed:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the path of a descriptor in /proc")
 def test_a_watched_edit_is_synced_without_listing_the_project(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "WATCHED_SECONDS", 3_600.0)  # a busy machine reaches the next check of all files
+    check_rarely(monkeypatch)
     page = app.index.root / "docs/zebras.md"
     write_project(app.index.root, {f"folder{n}/page.md": f"# Page {n}\n" for n in range(20)})
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})

@@ -5,6 +5,7 @@ import stat
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -104,15 +105,13 @@ class ProjectFiles:
             last = self._last
             if last is None or last.unreadable:
                 return self._scan()
-            reported |= {path for path, entry in last.files.items() if not entry.stamp}
             files = dict(last.files)
             was_refused = any(_is_at_or_below(problem.source, path) for problem in last.refused for path in reported)
             if was_refused or not all(self._update(path, files) for path in reported):
                 return self._scan()
             if files.keys() != last.files.keys():
                 files = dict(sorted(files.items()))
-            self._last = Scan(files, [], last.refused)
-            return self._last.copy()
+            return self._keep(Scan(files, [], last.refused))
 
     def _scan(self) -> Scan:
         self._take_reports()  # before the scan, which may miss a change that is reported during it
@@ -124,7 +123,13 @@ class ProjectFiles:
             root, start = self._where(name)
             self._add(found, name, root, start.rstrip("/"))
         self._add_knowledge(found)
+        return self._keep(found)
+
+    def _keep(self, found: Scan) -> Scan:
+        """Keep the files for the next `look`, which looks again at those that were just written; return a copy."""
         self._last = found
+        with self._reports:
+            self._reported |= {path for path, entry in found.files.items() if not entry.stamp}
         return found.copy()
 
     def _take_reports(self) -> set[str]:
@@ -177,10 +182,9 @@ class ProjectFiles:
         return found
 
     def folders(self) -> list[Path]:
-        try:
+        more = None
+        with suppress(LoreError):  # a scan reports why it is unreadable
             more = self._knowledge()
-        except LoreError:
-            more = None  # a scan reports why it is unreadable
         return [self._root, more] if more is not None and more.is_dir() else [self._root]
 
     def settle(self, found: Scan) -> None:
@@ -210,10 +214,9 @@ class ProjectFiles:
 
     def stamps(self, paths: Collection[str]) -> dict[str, str]:
         """Return the stamps of the files that exist. Looks up the knowledge folder at most once."""
-        try:
+        folder = None
+        with suppress(LoreError):
             folder = self._knowledge() if any(map(is_knowledge, paths)) else None
-        except LoreError:
-            folder = None
         places = {path: self._place(path, folder) for path in paths}
         found = {path: facts_below(*place) for path, place in places.items() if place is not None}
         return {path: stamp_of(info) for path, info in found.items() if info and stat.S_ISREG(info.st_mode)}

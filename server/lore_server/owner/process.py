@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import EmbeddingSettings, load_settings
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
+from lore_etl.files.scan import RACY_NS
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import SERVE_MANY, my_note, read_note, remove_note, write_note
@@ -189,6 +190,7 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
             app.index.files.notice(path for _, path in changes)
             must_look = False
             if is_local:
+                await anyio.sleep(RACY_NS / 1e9)  # until then, a written file does not count as changed
                 await anyio.to_thread.run_sync(sync_if_few, app, settings.owner.auto_sync_files)
         if has_moved:
             return

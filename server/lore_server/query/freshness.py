@@ -16,7 +16,8 @@ from lore_server.replies.records import FreshnessRecord
 ATTEMPTS = 3  # a search takes a fraction of the time between two syncs
 SHARE_OF_TIME = 0.1  # checking the files takes at most a tenth of the time
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
-WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems), so check anyway
+WATCHED_SHARE = 0.02  # with a watcher, which may miss events and takes half a second to report others
+LONGEST_SECONDS = 30.0  # between two checks, however long one takes
 
 
 class Freshness:
@@ -66,9 +67,8 @@ class Freshness:
         if self._index.published:
             return frozenset()
         with self._guard:
-            catalogue = self._index.catalogue
+            catalogue, started = self._index.catalogue, time.monotonic()
             state = catalogue.meta(FILES_AT)
-            started = time.monotonic()
             files, must_scan = self._index.files, self._noticed.is_set() or started >= self._look_again_at
             if must_scan or state != self._state or files.has_news():
                 self._noticed.clear()  # before the check, which may miss changes that are noticed during it
@@ -78,7 +78,8 @@ class Freshness:
                 self._changed = differing(found, known)
                 now = time.monotonic()
                 if must_scan:
-                    self._look_again_at = now + (WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME)
+                    share = WATCHED_SHARE if self.watched else SHARE_OF_TIME
+                    self._look_again_at = now + min((now - started) / share, LONGEST_SECONDS)
                 self._state = state
             return self._changed
 
