@@ -12,7 +12,7 @@ from lore_etl.chunking.fit import RECIPE_VERSION
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.project import cache_folder, index_folder, private_folder
 from lore_etl.config.settings import Settings
-from lore_etl.core.atomic import put_aside, remove_folder
+from lore_etl.core.atomic import put_aside, read_if_any, remove_folder, write_atomically
 from lore_etl.core.errors import Busy, IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
@@ -198,7 +198,7 @@ class Index:
     def keywords(self) -> KeywordStore:
         with self._guard:
             if self._keywords is None:
-                self.own()
+                self.mark_exchanged_stores()
                 self._keywords = KeywordStore(self.folder / KEYWORDS)
             return self._keywords
 
@@ -211,13 +211,28 @@ class Index:
             if self._vectors is not None and not self._vectors.is_alive():
                 self.release_vectors()
             if self._vectors is None:
-                self.own()
+                self.mark_exchanged_stores()
                 self._vectors = self.generations.open(self.generation, self.catalogue.with_vector())
             return self._vectors
 
     @property
     def generation(self) -> int:
         return int(self.catalogue.meta("generation") or 1)
+
+    def bind_stores(self, load: str) -> None:
+        """Write the id of a load, which the catalogue gets next, into the stores. Raises StorageError."""
+        for store in self._bound_stores():
+            write_atomically(store / integrity.LOAD, (load,))
+
+    def mark_exchanged_stores(self) -> None:
+        """Mark stores of another load, such as a backup's: they are intact, and a search would find what was."""
+        dirty, load = self.catalogue.metas("dirty", "bound")
+        for store in self._bound_stores() if dirty is None and load is not None else ():
+            if read_if_any(store / integrity.LOAD) != load:
+                integrity.mark(store)
+
+    def _bound_stores(self) -> list[Path]:
+        return [store for name in (KEYWORDS, f"vectors-{self.generation}") if (store := self.folder / name).is_dir()]
 
     def use(self, store: VectorStore | None) -> None:
         """Switch to the vector store of another generation, and close the old store."""

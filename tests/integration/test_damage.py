@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import IndexDamaged, LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
@@ -20,9 +20,10 @@ from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.calls import Opener, sync_job
 from tests.harness.damaging import cut, garble, garble_middle
-from tests.harness.indexes import repaired
+from tests.harness.indexes import assert_equals_fresh, repaired
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
+from tests.harness.refusals import refused
 from tests.harness.trying import is_long, often
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
@@ -263,6 +264,42 @@ def test_a_repaired_index_equals_a_fresh_index(large_project: Path) -> None:
     cut(one_of(lore, "vectors-*/*/data_level0.bin"))
 
     repaired(large_project)
+
+
+@pytest.fixture
+def rewritten(tmp_path: Path) -> Path:
+    """Return a project with the index before its last edit beside it: every store has as many rows as before."""
+    project = write_project(tmp_path / "project", {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n"})
+    sync_once(project)
+    shutil.copytree(project / ".lore", tmp_path / "yesterday")
+    write_project(project, {"a.md": "# Alpha\n\nThe walrus text.\n"})
+    sync_once(project)
+    return project
+
+
+@pytest.mark.parametrize("searched_before", [True, False])
+@pytest.mark.parametrize("store", ["keywords", "vectors-1", "catalogue.sqlite"])
+@pytest.mark.promise(7)
+def test_an_intact_store_of_another_day_is_never_searched_and_one_sync_repairs_it(
+    rewritten: Path, store: str, searched_before: bool
+) -> None:
+    lore, earlier = rewritten / ".lore", rewritten.parent / "yesterday" / store
+    if earlier.is_dir():
+        shutil.rmtree(lore / store)
+        shutil.copytree(earlier, lore / store)
+    else:
+        shutil.copy2(earlier, lore / store)
+    if searched_before:
+        with closing(open_index(rewritten)) as index, refused(IndexDamaged, hint="lore sync"):
+            retrieve(index, parse("walrus"), None, 10)
+    model = HashModel()
+
+    with closing(open_index(rewritten, model=model)) as index:
+        sync(index)
+
+        assert is_loaded(index)
+        assert model.embedder.embedded == []
+        assert_equals_fresh(index)
 
 
 def test_if_vectors_and_their_cache_are_lost_everything_is_embedded_again(project: Path) -> None:

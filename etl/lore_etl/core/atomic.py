@@ -20,6 +20,12 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
         sync_folder(path.parent)
 
 
+def read_if_any(path: Path) -> str | None:
+    with suppress(OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8")
+    return None
+
+
 def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_durable: bool = False) -> None:
     """Write a temporary file beside the target and rename it, with `is_durable` after a sync. Raises OSError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")

@@ -22,7 +22,7 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from lore_etl.config.project import cache_folder
-from lore_etl.core.atomic import replace_content
+from lore_etl.core.atomic import read_if_any, replace_content
 from lore_etl.core.errors import ConfigError, PackageMissing, ProviderUnavailable
 from lore_etl.core.extras import require
 from lore_etl.core.progress import Progress, silent
@@ -51,9 +51,8 @@ def file_digest(file: Path, progress: Progress = silent) -> str:
     state = f"{file.resolve()}:{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}"
     known = cache_folder() / "models" / "digests" / hashlib.sha256(state.encode()).hexdigest()[:32]
     if info.st_size >= LARGE_BYTES:
-        with suppress(OSError, UnicodeDecodeError):
-            if _SHA256.fullmatch(digest := known.read_text(encoding="utf-8")):
-                return digest
+        if _SHA256.fullmatch(digest := read_if_any(known) or ""):
+            return digest
         progress(f"checking {file.name}", 0, 0)
     with open(file, "rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()

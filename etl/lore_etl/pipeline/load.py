@@ -279,7 +279,8 @@ def _finish(run: _LoadPlan, looked: Mapping[str, str | None]) -> None:
     index.generations.keep_only(index.generation)
     with index.gate.switching():  # so that a reply does not call a search fresh that ran before this
         loaded, replaced = str(time.time_ns()), str(run.replaced)
-        known = {"model": index.model, "words": words_version()}
+        known = {"model": index.model, "words": words_version(), "bound": loaded}
+        index.bind_stores(loaded)
         catalogue.set_meta(dirty=None, loaded=loaded, replaced=replaced, **known, **looked)
     with suppress(StorageError):  # on a full disk, the space of replaced and deleted chunks is returned later
         index.cache.keep_only(catalogue.total(), catalogue.content_hashes)

@@ -110,6 +110,7 @@ def run_steps(index: Index, steps: Callable[[SyncReport], object], is_whole: boo
     try:
         try:
             index.catalogue.verify()  # before the first write: damage in data that a sync does not read would remain
+            index.mark_exchanged_stores()
             steps(report)
         except CatalogueDamaged as error:
             with index.gate.switching():

@@ -17,6 +17,7 @@ from lore_etl.core.errors import IndexDamaged, LoreError, StorageError, os_error
 from lore_etl.system.nofollow import open_regular
 
 SEAL = "seal.json"
+LOAD = "load.id"  # of the load that completed the store; the catalogue of the same state has the same
 Stamp = tuple[int, int, str]
 """Size in bytes, mtime in nanoseconds, digest."""
 SPARE_FILES = 32  # a store opens about a dozen files, and after a failure some of them are closed again
@@ -96,7 +97,7 @@ def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
     for parent, _, names in os.walk(folder, onerror=_raise):  # rglob treats an unreadable folder as empty
         for path in (Path(parent, name) for name in names):
-            if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
+            if path.is_file() and path.name not in (SEAL, LOAD) and path.suffix not in (".lock", ".tmp"):
                 info = path.stat()
                 found[path.relative_to(folder).as_posix()] = (info.st_size, info.st_mtime_ns)
     return dict(sorted(found.items()))

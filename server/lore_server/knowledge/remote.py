@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lore_etl.core.atomic import read_if_any
 from lore_etl.core.errors import GitError, InvalidPath, LoreError
 from lore_server.knowledge.document import read_metadata, with_updated
 from lore_server.knowledge.git.commits import Author
@@ -139,10 +140,7 @@ class Remote:
     @property
     def problem(self) -> str | None:
         """Return the reason why the last pull or push of any process failed; None if it succeeded."""
-        try:
-            return self._note.read_text(encoding="utf-8", errors="replace")[:PROBLEM_CHARACTERS].strip() or None
-        except OSError:
-            return None
+        return (read_if_any(self._note) or "")[:PROBLEM_CHARACTERS].strip() or None
 
     def pull(self) -> bool:
         """Fetch, then fast-forward or merge; return whether files changed. A failure is reported by `problem`."""
