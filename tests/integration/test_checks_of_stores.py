@@ -18,12 +18,12 @@ from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
-from lore_etl.stores.integrity import SEAL, is_suspect, mark
+from lore_etl.stores.integrity import SEAL, explain, is_suspect, mark
 from lore_server.contract import load_contract
 from lore_server.query.freshness import Freshness
 from lore_server.services.health import HealthService
 from lore_server.services.verification import Verifier
-from tests.harness.damaging import flip, turn_cached_vectors_around
+from tests.harness.damaging import flip, garble, turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh, repaired
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
@@ -120,6 +120,19 @@ def test_a_row_that_changed_while_the_index_was_open_is_found_by_the_next_sync(i
     report = sync(index)
 
     assert "catalogue is damaged" in " ".join(report.warnings)
+    assert_equals_fresh(index)
+
+
+def test_a_catalogue_that_was_deleted_while_it_is_written_is_rebuilt_by_one_sync_of_the_same_process(
+    index: Index,
+) -> None:
+    """The open connections write to the deleted file, without an error."""
+    (index.folder / CATALOGUE).unlink()
+    index.catalogue.set_meta(another="1")
+
+    sync(index)
+
+    assert (index.folder / CATALOGUE).exists()
     assert_equals_fresh(index)
 
 
@@ -234,6 +247,19 @@ def test_a_changed_file_of_the_keyword_index_is_found_when_it_is_opened_and_repo
     assert part(project, "keywords") == "ok"
 
 
+def test_garbage_in_the_open_keyword_index_is_repaired_by_one_sync_of_the_same_process(index: Index) -> None:
+    assert index.keywords.count() == 3
+    for file in (index.folder / KEYWORDS).glob("*.*"):
+        if file.suffix in (".idx", ".term", ".store", ".fast"):
+            garble(file)
+
+    report = sync(index)
+
+    assert "keyword index was damaged" in " ".join(report.warnings)
+    assert is_loaded(index)
+    assert_equals_fresh(index)
+
+
 @pytest.mark.parametrize("name", ["data_level0.bin", "link_lists.bin", "header.bin", "length.bin", "chroma.sqlite3"])
 @pytest.mark.parametrize("at", [0.1, 0.7])
 def test_a_flipped_byte_of_a_vector_file_is_reported_until_one_sync(large_project: Path, name: str, at: float) -> None:
@@ -257,6 +283,13 @@ def test_damage_that_a_call_of_chroma_met_is_cured_by_a_sync_of_the_same_process
         assert is_loaded(index)
         assert_equals_fresh(index)
         assert not list(index.folder.glob("*.suspect"))
+
+
+def test_an_error_of_a_store_whose_folder_was_deleted_counts_as_damage(tmp_path: Path) -> None:
+    found = explain(ValueError("x"), tmp_path / "vectors-1", "vector store", (ValueError,), "failed")
+
+    assert isinstance(found, IndexDamaged)
+    assert "lore sync" in found.hint
 
 
 def test_a_changed_bit_of_a_cached_vector_is_never_used_and_cured_by_one_sync(project: Path) -> None:

@@ -302,6 +302,22 @@ def test_an_intact_store_of_another_day_is_never_searched_and_one_sync_repairs_i
         assert_equals_fresh(index)
 
 
+@pytest.mark.parametrize("file", ["catalogue.sqlite", "embeddings.sqlite"])
+@pytest.mark.promise(7)
+def test_a_folder_in_the_place_of_a_file_is_replaced_by_one_sync(rewritten: Path, file: str) -> None:
+    place = rewritten / ".lore" / file
+    for _ in range(2):  # the second time, an earlier file was set aside
+        place.unlink()
+        place.mkdir()
+        (place / "inner").write_text("x")
+
+        with closing(open_index(rewritten)) as index:
+            sync(index)
+            assert is_loaded(index)
+            assert retrieve(index, parse("walrus"), None, 10).by_word
+        assert place.is_file()
+
+
 def test_if_vectors_and_their_cache_are_lost_everything_is_embedded_again(project: Path) -> None:
     shutil.rmtree(vectors(project / ".lore"))
     garble(project / ".lore" / "embeddings.sqlite")

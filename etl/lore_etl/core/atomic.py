@@ -55,6 +55,7 @@ def put_aside(path: Path) -> None:
     """Rename a damaged SQLite file with its log files, because a remaining log would be replayed into the next file."""
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
+        remove_folder(file)  # a folder in its place could not replace a file that was set aside before
         if file.exists():
             replace(file, file.with_name(f"{file.name}.damaged"))
 

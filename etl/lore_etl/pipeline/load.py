@@ -164,7 +164,7 @@ def load_words(index: Index, report: SyncReport, progress: Progress, changes: Ch
 def _write_words(run: _LoadPlan, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
     """Write the changed chunks, and correct the others if the keyword index does not match the catalogue."""
     keywords, catalogue = run.index.keywords, run.index.catalogue
-    keywords.verify()
+    keywords.check_files(by_content=False)  # the owner may have opened them before
     more, deleted = list[str](), run.deleted
     if run.was_dirty or keywords.count() != catalogue.total():
         present = keywords.versions()

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lore_etl.core.atomic import replace_content
+from lore_etl.core.atomic import read_if_any, replace_content
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity
@@ -62,7 +62,7 @@ class CatalogueFile:
                 with self.transaction() as connection:
                     _check_version(connection)
                     connection.executescript(_SCHEMA)
-                    if not is_new and found != self._read_seal():
+                    if not is_new and found != read_if_any(self._seal):
                         _check_catalogue(connection)
                 self._left = stamp(self._path)
             except (sqlite3.Error, CatalogueDamaged):
@@ -73,10 +73,9 @@ class CatalogueFile:
     def verify(self) -> None:
         """Check the content if another program wrote to the file. Raises CatalogueDamaged, also if a reader did."""
         with self._reporting():
-            if integrity.is_suspect(self._path):
-                raise sqlite3.DatabaseError("an earlier call could not read it")
-            if not self._is_as_left():
-                found = stamp(self._path)
+            if integrity.is_suspect(self._path) or not self._path.exists():
+                raise sqlite3.DatabaseError("an earlier call could not read it, or it is missing")
+            if (found := stamp(self._path)) != self._left:
                 self.check()
                 self._left = found
 
@@ -84,11 +83,6 @@ class CatalogueFile:
         """Check the whole content, whoever wrote it, and return the number of rows."""
         with self._reporting(), closing(self._open()) as connection:  # others have pages in memory
             return _check_catalogue(connection)
-
-    def _read_seal(self) -> str | None:
-        with suppress(OSError, UnicodeDecodeError):
-            return self._seal.read_text(encoding="utf-8")
-        return None
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -118,19 +112,12 @@ class CatalogueFile:
         with self._guard:
             was_closed, self._is_closed = self._is_closed, True
             idle, self._idle, self.snapshot = self._idle, [], Snapshot()
-        only_ours = not was_closed and self._is_as_left()
+        only_ours = not was_closed and stamp(self._path) == self._left
         for connection in idle:
             connection.close()
-        if only_ours:
+        if only_ours and (found := stamp(self._path)) != read_if_any(self._seal):
             with suppress(OSError):  # without a seal, the next open checks the file
-                found = stamp(self._path)
-                if found != self._read_seal():
-                    replace_content(self._seal, [found], 0o666)
-
-    def _is_as_left(self) -> bool:
-        with suppress(OSError):
-            return stamp(self._path) == self._left
-        return False
+                replace_content(self._seal, [found], 0o666)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

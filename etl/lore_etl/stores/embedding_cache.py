@@ -102,8 +102,7 @@ class SharedVectors:
             self._is_usable = False
             self.close()
             if isinstance(error, sqlite3.Error) and is_damage(error):
-                for suffix in ("", "-wal", "-shm"):
-                    (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
+                put_aside(self._folder / SHARED)
             return otherwise
 
     def _open_once(self) -> sqlite3.Connection:

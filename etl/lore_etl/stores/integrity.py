@@ -136,7 +136,7 @@ def explain(
         return StorageError(f"The {name} failed: {error.strerror}.")
     if not isinstance(error, kinds) and not is_panic(error):
         return None
-    if (reason := obstacle(folder)) is not None:
+    if (reason := obstacle(folder.parent)) is not None:  # the store itself may have been deleted
         return StorageError(f"The {name} failed: {reason}.")
     mark(folder)
     return IndexDamaged(f"The {name} {problem}.")

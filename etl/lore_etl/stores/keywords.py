@@ -39,11 +39,8 @@ class KeywordStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._schema = _schema()
+        self.check_files()
         with self._reporting():
-            self.verify()
-            if integrity.changed(folder):
-                integrity.mark(folder)
-                raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
             words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()  # they are stems already
@@ -55,6 +52,14 @@ class KeywordStore:
         """Raise IndexDamaged if any call has found damage since the index was built."""
         if integrity.is_suspect(self._folder):
             raise IndexDamaged("The keyword index is damaged: an earlier call could not use it.")
+
+    def check_files(self, *, by_content: bool = True) -> None:
+        """Raise IndexDamaged, and mark the index, if another program has changed its files."""
+        self.verify()
+        with self._reporting():
+            if integrity.changed(self._folder, by_content=by_content):
+                integrity.mark(self._folder)
+                raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
 
     def replace(self, chunks: Iterable[Chunk], deleted: Iterable[str]) -> None:
         """Add or replace chunks and remove ids in one commit, or change nothing. Raises StorageError."""

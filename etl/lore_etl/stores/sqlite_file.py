@@ -33,7 +33,7 @@ def stamp(path: Path) -> str:
     """Return size and time of the database and its log, which every write changes. An empty log counts as absent."""
     found = ["-", "-"]
     for n, file in enumerate((path, path.with_name(f"{path.name}-wal"))):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             info = file.stat()
             if info.st_size:
                 found[n] = f"{info.st_size}:{info.st_mtime_ns}"
@@ -44,6 +44,8 @@ def connect(
     path: Path, page_bytes: int, auto_vacuum: str = "NONE", isolation_level: Isolation = "DEFERRED"
 ) -> sqlite3.Connection:
     """Connect to a file that is written through a small log: readers see whole transactions, no commit syncs a file."""
+    if path.is_dir():  # SQLite's error could also mean that the disk failed
+        raise sqlite3.DatabaseError("a folder is in its place")
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=isolation_level, check_same_thread=False)
     try:
         connection.execute(f"PRAGMA page_size = {page_bytes}")  # of a new file, as the next value

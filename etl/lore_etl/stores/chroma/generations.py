@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,12 +130,10 @@ class RemoteGenerations(_Generations):
 def _identity(folder: Path) -> str:
     """Return the id of the index in this folder. A copy of the folder gets a new id, so that both can be written."""
     file = folder / IDENTITY
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(file.read_text(encoding="utf-8"))
         if known["folder"] == str(folder):
             return str(known["id"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
     made = secrets.token_hex(6)
     write_atomically(file, (json.dumps({"id": made, "folder": str(folder)}),))
     return made
