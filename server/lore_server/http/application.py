@@ -26,7 +26,7 @@ from lore_server.execution.threads import Call, Calls, noting
 from lore_server.execution.tracing import span, traced
 from lore_server.http.access import ACCESS
 from lore_server.http.arguments import Reader
-from lore_server.http.events import events_of, wants_events
+from lore_server.http.events import Events, answer_events, wants_events
 from lore_server.http.guard import LIVE, Guard, check, refused
 from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
@@ -159,7 +159,7 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
                 check(operation, site)
                 arguments = await reader.arguments(request)
                 if operation.is_streamed and wants_events(request):
-                    return events_of(operation, arguments, calls)
+                    return Events(answer_events(operation, operation.accept(arguments), calls))
                 return JSONResponse(await calls.run(operation.id, arguments))
             except LoreError as error:
                 return refused(in_envelope(error, operation.envelope, {}))

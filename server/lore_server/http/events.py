@@ -54,12 +54,7 @@ def wants_events(request: Request) -> bool:
     return any(kind.strip() == EVENTS and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
 
-def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
-    """Return the event stream of an answer. Raises InvalidArgument."""
-    return Events(_answer(operation, operation.accept(arguments), calls))
-
-
-async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
+async def answer_events(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
     """Stream `text` events, then `result` or `problem`."""
     loop, queue, disconnected = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
 

@@ -137,7 +137,7 @@ async def _states(pulse: Pulse) -> Stream:
         state = await pulse.read(lambda app: app.state())
         job = state.get("job", {})
         is_running = job.get("state") == "running"
-        lasting = {part: _without_clocks(value) for part, value in state.items()}
+        lasting = {part: {k: v for k, v in facts.items() if k not in _CLOCKS} for part, facts in state.items()}
         longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
         if lasting != shown or time.monotonic() - shown_at >= longest:
             yield event_of("state", {**state, "now": timestamp()})
@@ -148,10 +148,6 @@ async def _states(pulse: Pulse) -> Stream:
             checked, checked_at = parts, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
-
-
-def _without_clocks(part: JSON) -> JSON:
-    return {key: value for key, value in part.items() if key not in _CLOCKS}
 
 
 def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
