@@ -123,6 +123,7 @@ def test_a_change_that_the_watcher_misses_is_noticed_at_once_in_a_small_project(
 ) -> None:
     """As after a write through a mapping of the file, or through another hard link."""
     monkeypatch.setattr(freshness, "LONGEST_SECONDS", 3_600.0)
+    monkeypatch.setattr(freshness, "QUICK_SECONDS", 3_600.0)  # a check on a busy machine
     app.freshness.watched = True
     settle(app.index.root)
     assert app.freshness.changed_files() == frozenset()
@@ -149,7 +150,7 @@ def test_a_file_that_was_just_written_is_looked_at_again(app: App, monkeypatch: 
 
 def check_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rely on the watcher, as in a large project."""
-    monkeypatch.setattr(freshness, "WATCHED_SHARE", 1e-9)
+    monkeypatch.setattr(freshness, "QUICK_SECONDS", 0.0)
     monkeypatch.setattr(freshness, "LONGEST_SECONDS", 3_600.0)  # a busy machine reaches the next check of all files
 
 

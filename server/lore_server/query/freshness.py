@@ -16,7 +16,7 @@ from lore_server.replies.records import FreshnessRecord
 ATTEMPTS = 3  # a search takes a fraction of the time between two syncs
 SHARE_OF_TIME = 0.1  # checking the files takes at most a tenth of the time
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
-WATCHED_SHARE = 0.02  # with a watcher, which may miss events and takes half a second to report others
+WATCHED_SHARE, QUICK_SECONDS = 0.02, 0.02  # with a watcher: a quick check finds what it misses or reports late
 LONGEST_SECONDS = 30.0  # between two checks, however long one takes
 
 
@@ -76,10 +76,11 @@ class Freshness:
                 found = files.scan() if must_scan else files.look()
                 known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
                 self._changed = differing(found, known)
-                now = time.monotonic()
+                seconds = time.monotonic() - started
                 if must_scan:
                     share = WATCHED_SHARE if self.watched else SHARE_OF_TIME
-                    self._look_again_at = now + min((now - started) / share, LONGEST_SECONDS)
+                    pause = LONGEST_SECONDS if self.watched and seconds > QUICK_SECONDS else seconds / share
+                    self._look_again_at = started + min(pause, LONGEST_SECONDS)
                 self._state = state
             return self._changed
 
