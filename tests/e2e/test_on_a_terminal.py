@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_an_interrupted_start_has_an_exit_code_and_no_traceback() -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Let processes that a test starts receive SIGINT, also if the suite runs in the background of a script."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_an_interrupted_bridge_ends_although_its_input_stays_open(project: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([LORE, "mcp"], cwd=project, text=True, **pipes) as bridge:  # type: ignore[call-overload]

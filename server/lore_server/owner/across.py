@@ -87,7 +87,7 @@ class Across:
             **_degraded(failed),
         }
         reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
-        if omitted := sum(row["project"] not in failed for row in ranked) - len(reply["results"]):
+        if (omitted := sum(row["project"] not in failed for row in ranked) - len(reply["results"])) > 0:
             reply["truncated"] = f"{omitted} of the results omitted: use a larger max_tokens."
         return reply
 
