@@ -130,7 +130,7 @@ SMALL_DIFFERENCES: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("number", [8, pytest.param(1000, id="1000")])
+@pytest.mark.parametrize("number", [8, pytest.param(1000, id="1000", marks=pytest.mark.later)])
 @pytest.mark.parametrize("text", SMALL_DIFFERENCES.values(), ids=SMALL_DIFFERENCES.keys())
 @pytest.mark.promise(23)
 def test_near_copies_take_one_of_the_first_five_places(opened: Open, text: Callable[[int], str], number: int) -> None:

@@ -65,6 +65,7 @@ def test_the_page_names_the_last_complete_run_or_says_that_there_is_none(
     assert promises.last_run() == f"{alone[:-1]}; `test_b[1-2]` only when run again, alone."
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("is_lasting", [False, True])
 def test_a_test_that_fails_in_a_full_run_must_pass_alone(tmp_path: Path, is_lasting: bool) -> None:
     (tmp_path / "pytest.ini").touch()
