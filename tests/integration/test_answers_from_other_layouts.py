@@ -112,6 +112,10 @@ FILES = {
     "docs/reefs.md": "# Reefs\n\n"
     + "".join(f"## Reef {n}\n\nThe `reefDepth` stops the default sounding of reef {n}.\n\n" for n in range(9))
     + '## `reefDepth`\n<a id="reef-depth"></a>\n\n+ Default: `4` (fathoms)\n\nHow deep the water over a reef is.\n',
+    "docs/lamps.rst": "Lamps\n=====\n\n"
+    + "".join(f"Lamp {n}\n------\n\nThe lampSignal stops the default light of lamp {n}.\n\n" for n in range(9))
+    + "Settings\n--------\n\n.. py:data:: lampSignal\n\n    What a lamp shows to ships that come\n"
+    "    from the sea.\n\n    Default: ``'red'``\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -260,6 +264,7 @@ def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str
         ("what is the default value of the stowDepth option", "stowDepth = 12"),
         ("which default for stowDepth is used?", "stowDepth = 12"),
         ("What is the default of reefDepth?", "+ Default: `4` (fathoms)"),
+        ("default of lampSignal", "Default: ``'red'``"),
     ],
 )
 def test_the_passage_that_states_a_default_comes_first(app: App, question: str, value: str) -> None:

@@ -11,14 +11,15 @@ from tests.harness.chunks import make_chunk
 
 FILES = {
     "README.md": "# Fleet Manager: ships in a row\n\nIt counts the ships of a fleet.\n",
-    "CHANGELOG.md": "# Changes\n\n## Unreleased\n\n- Nothing yet.\n\n## 2.0.0b1\n\n- The first sketch of galleons.\n\n"
+    "CHANGELOG.md": "# Changes\n\n## Unreleased\n\n- Nothing yet.\n\n## 1.5.0\n\n*Unreleased*\n\n- Nothing either.\n\n"
+    "## 2.0.0b1\n\n- The first sketch of galleons.\n\n"
     "## 1.4.0\n\n### Deck 9.9\n\n- Take the `anchorChain`, which holds each ship.\n\n### Removed\n\n- The planks.\n\n"
     "### Added\n\n- The `capstan`.\n\n"
     "- `ship.status()` has been removed. Use `ship.state()` instead.\n"
     "- Deprecate `oldSail` in favor of `newSail`.\n"
     "- Drop support for Hull 3.7. Add support for Hull 3.9.\n"
     "- Removed the parameter `mast`, which `sailUp()` had.\n\n"
-    "## 1.3.0\n\n- Add a `winch` flag.\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
+    "## 1.3.0\n\n- Deprecate `__hull__`.\n- Add a `winch` flag.\n- Fix a crash of Hull 3.7 and of Sail 5.1.\n"
     "- Revert the breaking changes of the rudder of 1.0.0: a rudder steers.\n\n"
     "### Bugfixes\n\n- The `gunwale` holds.\n\n### Security\n\n- [CVE-2020-7777] Limit the shrouds.\n\n"
     "## 1.2.0\n\n- Drop support for Sail v5.1, and tests for the jib.\n- Remove all usages of the windlass.\n"
@@ -89,6 +90,8 @@ def test_no_answer_states_what_the_notes_do_not_state(app: App, question: str, u
         ("since when is there an anchorChain", "`anchorChain` is that of 1.4.0"),
         ("since which version can I use anchorChain?", "`anchorChain` is that of 1.4.0"),
         ("is oldSail deprecated", "`oldSail` as deprecated is that of 1.4.0"),
+        ("which release deprecated __hull__", "`__hull__` as deprecated is that of 1.3.0"),
+        ("When was `__hull__` deprecated?", "`__hull__` as deprecated is that of 1.3.0"),
         ("was ship.status removed?", "`ship.status` as removed is that of 1.4.0"),
         ("which version removed Hull 3.7 support", "`Hull 3.7` as removed is that of 1.4.0"),
         ("is Hull 3.7 still supported", "`Hull 3.7` as no longer supported is that of 1.4.0"),

@@ -166,12 +166,10 @@ class CatalogueFile:
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
         """Return values that describe the whole index, in the order of the keys."""
+        sql = "SELECT key, value, seal FROM meta"
         with self._reporting():
-            found = self.snapshot.read(META, None, self._read_meta)
+            found = self.snapshot.read(META, None, lambda: dict(unsealed(row, "a value") for row in self._rows(sql)))
         return tuple(map(found.get, keys))
-
-    def _read_meta(self) -> dict[str, str]:
-        return dict(unsealed(row, "a value") for row in self._rows("SELECT key, value, seal FROM meta"))
 
     def set_meta(self, **values: str | None) -> None:
         """Set or, with None, remove values. `dirty` reaches the disk at once, as the commits of other stores do."""

@@ -52,7 +52,9 @@ def latest_release(question: str, index: Index, tags: Callable[[], Iterable[str]
     top = min((path.count("/") for path in logs), default=0)
     notes: dict[str, Chunk] = {}
     for chunks in (catalogue.of_source(path) for path in logs if path.count("/") == top):
-        titled = [version for _, version in _titled_versions(whole_lines(chunks)) if version != UNRELEASED]
+        lines = whole_lines(chunks)
+        begun = ((version, "\n".join(lines[n : n + 4])) for n, version in _titled_versions(lines))
+        titled = [version for version, text in begun if version != UNRELEASED and not _FORM["pending"].search(text)]
         known = titled or [release_of(chunks[0]) or ""]
         stable = [version for version in known if _order(version)[1]] or known
         # a heading between the first and the last may name the version of something else, such as `Python 3.12`
