@@ -170,7 +170,7 @@ ANSWERS = {
     },
     "neither `before its removal` nor `dependencies` states a change of what the note names": {
         f"which release {verb} the {name}": (
-            f"No release note here names `{name}` as {verb}; the latest that names it is that of 0.9.0 [1].…"
+            f"No sentence of the notes names `{name}` as {verb}; the latest that names it is that of 0.9.0 [1].…"
         )
         for verb, name in (("removed", "keelBolt"), ("removed", "spritYard"), ("deprecated", "spritYard"))
     },

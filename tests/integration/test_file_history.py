@@ -272,7 +272,7 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
     ):
         reply = app.call("ask_knowledge_base", {"query": question})
         assert re.match(
-            "No release note here names `(?:Again.)?limit` as (?:removed|dropped), and it is defined in "
+            "No sentence of the notes names `(?:Again.)?limit` as (?:removed|dropped), and it is defined in "
             r"`src/again.py` \[1\]\.$",
             reply["answer"],
         )

@@ -142,7 +142,7 @@ def test_the_name_of_the_project_may_be_before_a_release(app: App, question: str
     ],
 )
 def test_what_something_else_was_removed_from_was_not_removed(app: App, name: str, release: str) -> None:
-    expected = f"No release note here names `{name}` as removed; the latest that names it is that of {release} [1]."
+    expected = f"No sentence of the notes names `{name}` as removed; the latest that names it is that of {release} [1]."
 
     assert ask(app, f"which release removed {name}")["answer"].startswith(expected)
 

@@ -72,7 +72,7 @@ class ChangeAnswers:
         if first_release(question, self._index):
             return None
         definition = _definition(place, *self._text(place.source))
-        text = f"No release note here names `{place.name}` as {done}, and it is defined in `{place.source}` [1]."
+        text = f"No sentence of the notes names `{place.name}` as {done}, and it is defined in `{place.source}` [1]."
         return {"answer": text, "found": True, "mode": STRUCTURAL, "citations": [definition]}
 
     def _text(self, source: str) -> tuple[list[Chunk], list[str]]:

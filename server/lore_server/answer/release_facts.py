@@ -82,7 +82,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         return f"The earliest release note here that names {what}{named} is that of {version}", chunk
     if done and not _FORM["is_gone"].match(question) and (found := _release(question, subject, "", max, index)):
         what, version, chunk = found
-        return f"No release note here names {what} as {done}; the latest that names it is that of {version}", chunk
+        return f"No sentence of the notes names {what} as {done}; the latest that names it is that of {version}", chunk
     return None
 
 
