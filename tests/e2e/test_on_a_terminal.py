@@ -1,4 +1,4 @@
-"""What only a person at a terminal meets: an answer that is shown while it is written, and Ctrl-C at any moment."""
+"""A person at a terminal sees an answer while it is written, and can press Ctrl-C at any moment."""
 
 import json
 import os
