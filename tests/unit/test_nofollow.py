@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lore_etl.core.atomic import read_if_any
 from lore_etl.system import nofollow, open_folder
 from tests.harness.foreign_platform import View, importing, windows
 
@@ -226,3 +227,12 @@ def test_a_path_below_a_folder_is_opened_only_without_symlinks(home: Path, outsi
             with pytest.raises(OSError, match="not a path below"):
                 folder.below(path)
         assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_note_is_read_only_from_a_regular_file_of_text(home: Path, outside: Path) -> None:
+    (home / "note").write_text("7", encoding="utf-8")
+    (home / "link").symlink_to(outside / "secret")
+    (home / "binary").write_bytes(b"\xff")
+
+    assert read_if_any(home / "note") == "7"
+    assert [read_if_any(home / name) for name in ("link", "binary", "missing")] == [None] * 3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.system.durable import replace, sync_folder
-from lore_etl.system.nofollow import open_regular
+from lore_etl.system.nofollow import open_regular, read_regular
 from lore_etl.system.processes import born
 
 
@@ -20,9 +20,10 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
         sync_folder(path.parent)
 
 
-def read_if_any(path: Path) -> str | None:
+def read_if_any(path: Path, limit: int = 1_000) -> str | None:
+    """Return up to `limit` bytes of a regular file as text; None if there is none, or if it is a link."""
     with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, limit).decode()
     return None
 
 

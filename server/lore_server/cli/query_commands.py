@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from lore_etl.config.project import private_folder
-from lore_etl.core.atomic import replace_content
+from lore_etl.core.atomic import read_if_any, replace_content
 from lore_etl.core.errors import (
     AnswerNotFound,
     Cancelled,
@@ -20,7 +20,6 @@ from lore_etl.core.errors import (
     from_record,
 )
 from lore_etl.stores.claim import record_folder
-from lore_etl.system.nofollow import read_regular
 from lore_server.cli.command import CursorOption, MassDeleteOption, TokensOption, Words, command
 from lore_server.console import output
 from lore_server.owner.session import LONGEST_WAIT, Session
@@ -275,9 +274,8 @@ def remember_answer(index: Path, id_: str) -> None:
 
 def last_answer(index: Path) -> str:
     """Return the id of the last answer. Raises AnswerNotFound."""
-    with suppress(OSError, UnicodeDecodeError):
-        if id_ := read_regular(record_folder(index) / LAST_ANSWER, LONGEST).decode().strip():
-            return id_
+    if id_ := (read_if_any(record_folder(index) / LAST_ANSWER, LONGEST) or "").strip():
+        return id_
     raise AnswerNotFound("You have no earlier answer in this project.", "Ask a question first, without --continue.")
 
 
