@@ -165,3 +165,12 @@ def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved
     assert KnowledgeStore(second.home).sync(AGENT).pushed is True
     assert KnowledgeStore(second.home).remote.state().problem is None
     assert messages(second.home)[-1] == "By hand"
+
+
+def test_a_long_reason_is_shortened_and_not_lost(machine: Machine) -> None:
+    first = machine("first", "main")
+    create(first)
+    assert first.close(300)
+    (first.home / ".git" / "lore-remote-problem").write_text("x" + "€" * 3_000, encoding="utf-8")
+
+    assert KnowledgeStore(first.home).remote.state().problem == "x" + "€" * 1_999

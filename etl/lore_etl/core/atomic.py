@@ -20,10 +20,10 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
         sync_folder(path.parent)
 
 
-def read_if_any(path: Path, limit: int = 1_000) -> str | None:
+def read_if_any(path: Path, limit: int = 1_000, errors: str = "strict") -> str | None:
     """Return up to `limit` bytes of a regular file as text; None if there is none, or if it is a link."""
     with suppress(OSError, UnicodeDecodeError):
-        return read_regular(path, limit).decode()
+        return read_regular(path, limit).decode(errors=errors)
     return None
 
 

@@ -140,7 +140,7 @@ class Remote:
     @property
     def problem(self) -> str | None:
         """Return the reason why the last pull or push of any process failed; None if it succeeded."""
-        return (read_if_any(self._note) or "")[:PROBLEM_CHARACTERS].strip() or None
+        return (read_if_any(self._note, 4 * PROBLEM_CHARACTERS, "replace") or "")[:PROBLEM_CHARACTERS].strip() or None
 
     def pull(self) -> bool:
         """Fetch, then fast-forward or merge; return whether files changed. A failure is reported by `problem`."""
