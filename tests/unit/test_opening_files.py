@@ -21,7 +21,6 @@ BY_PATH = {
     "server/lore_server/hook/searched.py": "the user's state folder",
     "server/lore_server/services/question_log.py": "the user's state folder",
     "server/lore_server/services/call_log.py": "the knowledge folder in the user's home, and the user's state folder",
-    "server/lore_server/cli/query_commands.py": "the user's state folder",
     "server/lore_server/answer/written_answers.py": "the user's state folder",
     "server/lore_server/http/access.py": "the user's state folder",
     "server/lore_server/library_docs/library_manager.py": "the user's state folder",
